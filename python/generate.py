@@ -41,7 +41,15 @@ SPECIAL = {
     "plsa": "TopicModel",
     "sif": "SentenceTransformer",
     "doc2vec": "DocumentTransformer",
-    "fasttext": "TextClassifier",
+    "fasttext": "FastTextClassifier",
+    "textclassifier": "NetworkTextClassifier",
+    "mlp": "NetworkClassifier",
+    "mlpregressor": "NetworkRegressor",
+    "autoencoder": "NetworkAutoencoder",
+    "lm": "LanguageModel",
+    "seq2seq": "Translator",
+    "cnn": "ImageClassifier",
+    "vit": "PatchClassifier",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -62,18 +70,29 @@ SOURCES = {
     "WordModel": "_words",
     "SentenceTransformer": "_sentences",
     "DocumentTransformer": "_sentences",
-    "TextClassifier": "_classify",
+    "NetworkTextClassifier": "_classify",
+    "NetworkClassifier": "_networks",
+    "NetworkRegressor": "_networks",
+    "NetworkAutoencoder": "_networks",
+    "FastTextClassifier": "_classify",
+    "LanguageModel": "_language",
+    "Translator": "_language",
+    "ImageClassifier": "_images",
+    "PatchClassifier": "_images",
 }
 
 
-#: Models that have no class: the package hands over no images and no pairs of texts, and asks transformers of texts nothing.
-WITHOUT = {"cnn", "vit", "lm", "textclassifier", "seq2seq"}
+#: Models that have no class.
+WITHOUT: set[str] = set()
+
+#: Bases of models whose fits take no weights of samples, and so no weights of classes by name.
+WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier"}
 
 
 def base_of(model: dict) -> str:
     if of_texts(model):
         return "TextTransformer"
-    return SPECIAL.get(model["name"], BASES[model["capabilities"][0]])
+    return SPECIAL.get(model["name"]) or BASES[model["capabilities"][0]]
 
 
 def of_texts(model: dict) -> bool:
@@ -194,11 +213,49 @@ array(['yes'], dtype='<U3')
     "text_classes": """
 >>> from gradus.{family} import {name}
 >>> texts = ["cheap pills now", "meeting at ten", "cheap watches", "minutes of the meeting"] * 10
->>> model = {name}(dimension=8).fit(texts, ["spam", "ham", "spam", "ham"] * 10)
+>>> model = {name}({quick}).fit(texts, ["spam", "ham", "spam", "ham"] * 10)
 >>> model.predict(["the next meeting", "cheap cheap"]).tolist()
 ['ham', 'spam']
 >>> model.predict_proba(["cheap"]).shape
 (1, 2)
+""",
+    "language": """
+>>> from gradus.{family} import {name}
+>>> text = "the cat sat on the mat. " * 40
+>>> model = {name}(layers=1, dimension=32, context=16, max_iter=250, learning_rate=0.01).fit(text)
+>>> model.generate("the cat sat", 10, temperature=0)
+' on the ma'
+>>> model.perplexity(text) < 2
+True
+""",
+    "translation": """
+>>> from gradus.{family} import {name}
+>>> sources = ["ab", "ba", "aab", "abb", "bab"] * 20
+>>> model = {name}(layers=1, dimension=32, max_iter=300, learning_rate=0.005).fit(sources, [text[::-1] for text in sources])
+>>> model.translate(["ab", "aab"])
+['ba', 'baa']
+""",
+    "images": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> rng = np.random.default_rng(0)
+>>> y = np.repeat(["dark", "light"], 40)
+>>> X = rng.integers(0, 100, (80, 8, 8), dtype=np.uint8) + 155 * (y == "light").astype(np.uint8)[:, None, None]
+>>> model = {name}(channels=(8, 16), max_iter=10).fit(X, y)
+>>> model.predict(X[[0, 79]]).tolist()
+['dark', 'light']
+""",
+    "patches": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> rng = np.random.default_rng(0)
+>>> y = np.repeat(["dark", "light"], 40)
+>>> X = rng.integers(0, 100, (80, 8, 8), dtype=np.uint8) + 155 * (y == "light").astype(np.uint8)[:, None, None]
+>>> model = {name}(features=16, depth=2, max_iter=30).fit(X, y)
+>>> model.predict(X[[0, 79]]).tolist()
+['dark', 'light']
+>>> model.attention(X[:1]).shape
+(1, 2, 4, 4, 4)
 """,
     "cluster": """
 >>> import numpy as np
@@ -251,7 +308,16 @@ def tidy(text: str) -> str:
     return text.strip()
 
 
-def param_doc(name: str, param: dict) -> str:
+def also(name: str, model: dict) -> tuple[str, str] | None:
+    """What a parameter takes besides what the registry says."""
+    if name == "class_weight" and base_of(model) in WITHOUT_WEIGHTS:
+        return None
+    if name == "kernel" and model["name"] not in ("svm", "svr"):
+        return None
+    return ALSO.get(name)
+
+
+def param_doc(name: str, param: dict, model: dict) -> str:
     kind = param["kind"]
     if name == "random_state":
         typed = "int, numpy generator or None"
@@ -260,7 +326,7 @@ def param_doc(name: str, param: dict) -> str:
         typed += ", None}" if any(word == "none" for word, _ in kind) else "}"
     else:
         typed = kind + (" or None" if param["optional"] else "")
-    if name in ALSO:
+    if also(name, model):
         typed += f" or {ALSO[name][0]}"
     lines = [f"{name} : {typed}, default {python_default(param)}"]
     body = tidy(param["doc"]).replace("\n", " ")
@@ -269,7 +335,7 @@ def param_doc(name: str, param: dict) -> str:
     rule = param["rule"][0].upper() + param["rule"][1:]
     if not isinstance(kind, list) and kind != "bool" and name != "random_state":
         body = f"{body} {rule}."
-    if name in MORE:
+    if name in MORE and (name not in ALSO or also(name, model)):
         body = f"{body} {MORE[name]}"
     lines += textwrap.wrap(body, 96, initial_indent="    ", subsequent_indent="    ")
     if isinstance(kind, list):
@@ -298,7 +364,19 @@ def of_the_package(model: dict) -> list[dict]:
     import _gradus
 
     added = []
-    if model["capabilities"][0] != "recommend" and model["data"] != "documents":
+    if model["data"] == "images" or model["name"] == "autoencoder":
+        added.append(
+            {
+                "name": "image_shape",
+                "doc": "Height and width, and the number of channels where it is not 1, of images that are given as rows. Left out, rows "
+                "are square images: grey, or in three colours.",
+                "kind": "tuple[int, ...]",
+                "rule": "must be two or three numbers",
+                "default": None,
+                "optional": True,
+            }
+        )
+    if model["data"] == "samples":
         added.append(
             {
                 "name": "missing",
@@ -452,9 +530,37 @@ ATTRIBUTES = {
         ("vocabulary_", "The column of each word; not of hashed features."),
         ("idf_", "The weight of each feature, of `Tfidf`."),
     ],
-    "TextClassifier": [
+    "NetworkTextClassifier": [
         ("classes_", "The classes."),
     ],
+    "FastTextClassifier": [
+        ("classes_", "The classes."),
+    ],
+    "ImageClassifier": [
+        ("classes_", "The classes."),
+        ("image_shape_", "Height, width and channels of the images of `fit`."),
+        ("n_features_in_", "The number of their numbers."),
+    ],
+    "PatchClassifier": [
+        ("classes_", "The classes."),
+        ("image_shape_", "Height, width and channels of the images of `fit`."),
+        ("n_features_in_", "The number of their numbers."),
+    ],
+    "NetworkClassifier": [
+        ("classes_", "The classes."),
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkRegressor": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkAutoencoder": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "LanguageModel": [],
+    "Translator": [],
     "SentenceTransformer": [
         ("word_weights_", "The weight of each word."),
         ("components_", "The directions that are removed, by rows."),
@@ -468,21 +574,41 @@ ATTRIBUTES = {
 }
 
 
+#: The examples, and whole attributes, of models with a base of their own.
+OWN_EXAMPLES = {
+    "SentenceTransformer": "sentences",
+    "DocumentTransformer": "documents",
+    "NetworkTextClassifier": "text_classes",
+    "FastTextClassifier": "text_classes",
+    "LanguageModel": "language",
+    "Translator": "translation",
+    "ImageClassifier": "images",
+    "PatchClassifier": "patches",
+}
+
+#: Parameters of an example, so that it is quick.
+QUICK = {
+    "fasttext": "dimension=8",
+    "textclassifier": "layers=1, dimension=32, vocabulary_size=300",
+}
+
+
 def class_text(model: dict) -> str:
     base = base_of(model)
-    attributes = ATTRIBUTES[BASES[model["capabilities"][0]]] + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
+    attributes = ATTRIBUTES.get(BASES.get(model["capabilities"][0], ""), [])
+    attributes = attributes + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
     if of_texts(model):
         attributes = ATTRIBUTES[base]
     if has_topics(model):
         attributes = ATTRIBUTES["TopicModel"]
-    if base in ("SentenceTransformer", "DocumentTransformer", "TextClassifier"):
+    if base in OWN_EXAMPLES or base.startswith("Network"):
         attributes = ATTRIBUTES[base]
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
     params += [(param["name"], param) for param in of_the_package(model)]
     doc = [model["summary"], "", tidy(model["docs"]), "", "Parameters", "----------"]
-    doc += [param_doc(name, param) for name, param in params]
+    doc += [param_doc(name, param, model) for name, param in params]
     doc += ["verbose : int, default 0", "    1 shows the steps of a fit as they are made."]
     doc += ["", "Attributes", "----------"]
     for name, meaning in attributes:
@@ -492,11 +618,11 @@ def class_text(model: dict) -> str:
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
     kind = "topics" if has_topics(model) else kind
-    own = {"SentenceTransformer": "sentences", "DocumentTransformer": "documents", "TextClassifier": "text_classes"}
-    kind = own.get(base, kind)
+    kind = OWN_EXAMPLES.get(base, kind)
     kind = "non_negative" if model.get("non_negative") else kind
     kind = "baseline" if model.get("baseline") and kind == "predict_classes" else kind
-    example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)
+    quick = QUICK.get(model["name"], "")
+    example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small, quick=quick)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")
     body = "\n".join(line.rstrip() for line in body.splitlines()).lstrip()
@@ -512,7 +638,7 @@ def class_text(model: dict) -> str:
         typed = "int | np.random.RandomState | np.random.Generator | None" if name == "random_state" else python_type(param)
         if name == "folds":
             typed = f"int | {ALSO[name][1]}"
-        elif name in ALSO:
+        elif also(name, model):
             typed = f"{typed.removesuffix(' | None')} | {ALSO[name][1]}" + " | None" * typed.endswith(" | None")
         lines.append(f"        {name}: {typed} = {python_default(param)},")
     lines += ["        verbose: int = 0,", "    ) -> None:"]

@@ -257,7 +257,7 @@ def _classes() -> dict[str, type[Estimator]]:
 
 
 def models() -> dict[str, type[Estimator]]:
-    """Every estimator by the name it has on the command line. Networks of images and texts have no class in Python.
+    """Every estimator by the name it has on the command line.
 
     >>> import gradus
     >>> gradus.models()["ridge"]

@@ -11,11 +11,15 @@ from sklearn.base import ClassifierMixin
 
 from gradus import _gradus
 from gradus._base import Estimator
+from gradus._networks import WithWeights
 from gradus._text import _texts
 
 
-class TextClassifier(ClassifierMixin, Estimator):
+class DocumentClassifier(ClassifierMixin, Estimator):
     """A model that predicts classes of texts."""
+
+    #: Whether a text may have several classes.
+    _several = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -31,7 +35,7 @@ class TextClassifier(ClassifierMixin, Estimator):
         X : iterable of str
             The texts.
         y : array, or iterable of lists
-            The class of each text, or a list of its classes.
+            The class of each text; of `FastText` also a list of its classes.
 
         Returns
         -------
@@ -43,6 +47,8 @@ class TextClassifier(ClassifierMixin, Estimator):
         lists = [list(one) if isinstance(one, (list, tuple, set, frozenset)) else [one] for one in y]
         if len(lists) != len(texts):
             raise ValueError(f"X has {len(texts)} texts and y {len(lists)} classes")
+        if not self._several and any(len(classes) != 1 for classes in lists):
+            raise ValueError(f"y: a text must have one class; {type(self).__name__} predicts one")
         lists = [[one.item() if isinstance(one, np.generic) else one for one in classes] for classes in lists]
         by_name = {str(one): one for classes in lists for one in classes}
         corpus = _gradus.labelled_corpus(texts, [[str(one) for one in classes] for classes in lists])
@@ -69,7 +75,7 @@ class TextClassifier(ClassifierMixin, Estimator):
         self.classes_ = classes[self._order]
 
     def predict_proba(self, X: Iterable[str]) -> np.ndarray:
-        """The probability of each class, in the order of ``classes_``; with ``loss="ova"`` each class by itself.
+        """The probability of each class, in the order of ``classes_``; of `FastText` with ``loss="ova"`` each class by itself.
 
         Parameters
         ----------
@@ -108,6 +114,16 @@ class TextClassifier(ClassifierMixin, Estimator):
         return [
             [(classes[at], float(row[at])) for at in best if row[at] >= threshold] for row, best in zip(found, order)
         ]
+
+
+class NetworkTextClassifier(WithWeights, DocumentClassifier):
+    """A network that predicts classes of texts."""
+
+
+class FastTextClassifier(DocumentClassifier):
+    """A classifier of texts by the vectors of their words."""
+
+    _several = True
 
     def word_vector(self, word: str) -> np.ndarray:
         """The vector of a word, from its own and those of its n-grams of characters."""

@@ -126,7 +126,7 @@ class TextTransformer(TransformerMixin, TextEstimator):
         return found
 
 
-def _texts(X: Any) -> list[str]:
+def _texts(X: Any, name: str = "X") -> list[str]:
     """Texts as a list, checked."""
     if isinstance(X, (str, bytes)):
         raise ValueError("Iterable over raw text documents expected, string object received.")
@@ -134,7 +134,7 @@ def _texts(X: Any) -> list[str]:
     for at, text in enumerate(texts):
         if not isinstance(text, str):
             what = "a missing value" if text is None or (isinstance(text, float) and np.isnan(text)) else f"a {type(text).__name__}"
-            raise ValueError(f"X[{at}] is {what}, not a text (str)")
+            raise ValueError(f"{name}[{at}] is {what}, not a text (str)")
     return texts
 
 

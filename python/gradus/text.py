@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gradus._classify import TextClassifier
+from gradus._classify import FastTextClassifier
 from gradus._sentences import DocumentTransformer, SentenceTransformer
 from gradus._text import TextTransformer
 from gradus._words import WordModel
@@ -1038,7 +1038,7 @@ class Cbow(WordModel):
         self.verbose = verbose
 
 
-class FastText(TextClassifier):
+class FastText(FastTextClassifier):
     """fastText: a classifier of documents that is quick to fit, also on much text, and to apply.
 
     A document is the mean `h` of the vectors of its words and, if asked for, of its n-grams of words and of characters, which

@@ -6,8 +6,8 @@ use gradus_base::parallel;
 use gradus_core::dataset::{RatingsFile, SamplesFile};
 use gradus_core::params::{ParamKind, Params, specs};
 use gradus_data::{
-    Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, InputKind,
-    Inputs, MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
+    Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, ImageShape, Input,
+    InputKind, Inputs, MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
 };
 use gradus_kernel::{Level, dense};
 use numpy::ndarray::Dimension;
@@ -459,6 +459,13 @@ impl Features {
     #[staticmethod]
     pub fn dense(array: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self::plain(Array::new(array)?.to_dense(array.py())?.into()))
+    }
+
+    /// The same as the pixels of images of this size.
+    fn of_images(&self, height: usize, width: usize, channels: usize) -> PyResult<Self> {
+        let inputs = Inputs::Images(ImageShape { height, width, channels });
+        inputs.check_width(self.matrix.n_cols()).map_err(raise)?;
+        Ok(Self { matrix: self.matrix.clone(), inputs: Some(inputs), unknown_words: 0 })
     }
 
     /// A sparse matrix by rows; `float64` values and `int32` indices are not copied. `canonical` sorts

@@ -2,10 +2,10 @@
 
 use crate::error::raise;
 use crate::model::Model;
+use crate::networks::network_probabilities;
 use crate::threads::inside;
 use crate::topics::Corpus;
 use gradus::text::{Documents, FastTextModel, export_fasttext};
-use gradus_core::capability::Capability;
 use gradus_file::output::Output;
 use numpy::{PyArray1, PyArray2, PyArrayMethods as _};
 use pyo3::prelude::*;
@@ -20,16 +20,10 @@ pub fn labelled_corpus(texts: Vec<PyBackedStr>, labels: Vec<Vec<String>>) -> PyR
     Ok(Corpus::of(documents))
 }
 
-fn classifier(model: &Model) -> PyResult<&FastTextModel> {
-    let any: &dyn std::any::Any = model.fitted.model.as_ref();
-    any.downcast_ref().ok_or_else(|| raise(model.fitted.unsupported(Capability::PredictClasses)))
-}
-
 /// The classes of a classifier of documents, as text, in the order of its probabilities.
 #[pyfunction]
 pub fn document_labels(model: &Model) -> PyResult<Vec<String>> {
-    use gradus::model::Predict as _;
-    let outputs = classifier(model)?.outputs();
+    let outputs = model.fitted.predictor().map_err(raise)?.outputs();
     let labels = outputs.labels().into_iter().flat_map(|labels| labels.iter());
     Ok(labels.map(|label| label.to_string()).collect())
 }
@@ -41,8 +35,11 @@ pub fn document_probabilities<'py>(
     model: &Model,
     texts: Vec<PyBackedStr>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let found = classifier(model)?;
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    let any: &dyn std::any::Any = model.fitted.model.as_ref();
+    let Some(found) = any.downcast_ref::<FastTextModel>() else {
+        return network_probabilities(py, model, &texts);
+    };
     let k = document_labels(model)?.len();
     let ranked = inside(py, || found.predict(&texts, k))?;
     let mut values = vec![0.0; texts.len() * k];

@@ -313,7 +313,7 @@ pub fn fit_ratings(
     Ok(Model { fitted: Arc::new(fitted) })
 }
 
-fn from_warm<'a>(run: &Run<'a>, warm: Option<&'a AnyFitted>) -> Run<'a> {
+pub fn from_warm<'a>(run: &Run<'a>, warm: Option<&'a AnyFitted>) -> Run<'a> {
     Run {
         warm: warm.map(|warm| warm.model.as_ref()),
         observer: run.observer,

@@ -1,8 +1,8 @@
 //! The native part of the Python package: fitting, models and data in their dynamic form.
 //!
 //! Nothing here knows a model by name, but for the two that make features of texts (`text`), whose fit gives the
-//! features as well, for topic models (`topics`), which take texts or counts, and for given centres of k-means
-//! (`model::centres_model`). The estimators of the package are written by
+//! features as well, for topic models (`topics`), which take texts or counts, for given centres of k-means
+//! (`model::centres_model`), and for the attention maps of vision transformers (`networks`). The estimators of the package are written by
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
@@ -17,6 +17,7 @@ mod error;
 mod fit;
 mod lists;
 mod model;
+mod networks;
 mod side;
 mod table;
 mod text;
@@ -52,6 +53,11 @@ mod _gradus {
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
     use super::model::{Model, centres_model};
+    #[pymodule_export]
+    use super::networks::{
+        Images, attention_maps, continue_text, decode_tokens, encode_tokens, fit_images, fit_pairs,
+        generate_documents, score_documents, score_pairs, token_logits, translate, with_weights,
+    };
     #[pymodule_export]
     use super::side::with_features;
     #[pymodule_export]

@@ -9,6 +9,7 @@ use crate::threads::inside;
 use gradus::latent::KMeans;
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
+use gradus::nn::autoencoder::DeepAutoencoder;
 use gradus_app::evaluate::RankingRequest;
 use gradus_app::report::{ReportRequest, report};
 use gradus_core::capability::Capability;
@@ -219,6 +220,15 @@ impl Model {
         Ok(self.inputs()?.n_features())
     }
 
+    /// Height, width and channels of the images it was fitted to, if they were images.
+    #[getter]
+    fn image_shape(&self) -> PyResult<Option<(usize, usize, usize)>> {
+        Ok(match self.inputs()? {
+            Inputs::Images(shape) => Some((shape.height, shape.width, shape.channels)),
+            _ => None,
+        })
+    }
+
     /// The columns of the table it was fitted to, if it was one.
     #[getter]
     fn columns(&self) -> PyResult<Option<Vec<String>>> {
@@ -398,6 +408,20 @@ impl Model {
             sparse @ Matrix::Sparse(_) => model.inverse(&sparse.to_dense()),
         })?;
         back.map(|back| to_array(py, back.map_err(raise)?)).transpose()
+    }
+
+    /// The mean squared error of the reconstruction of each sample by an autoencoder, in standard deviations.
+    fn reconstruction_errors<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        let model: &DeepAutoencoder = any
+            .downcast_ref()
+            .ok_or_else(|| PyValueError::new_err("the model is no autoencoder of layers"))?;
+        let errors = inside(py, || model.reconstruction_errors(&features.matrix))?;
+        Ok(PyArray1::from_vec(py, errors.map_err(raise)?))
     }
 
     /// The natural logarithm of the density of each sample.

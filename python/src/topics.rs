@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Documents for a topic model.
 #[pyclass(frozen)]
 pub struct Corpus {
-    documents: Arc<Documents>,
+    pub(crate) documents: Arc<Documents>,
 }
 
 impl Corpus {

@@ -52,7 +52,7 @@ BATCHES = {
 }
 
 #: By the kind of model.
-EXPECTED = {"gmm": PROBABLE, "kmeans": CHOSEN, "mlp": BATCHES, "mlpregressor": BATCHES}
+EXPECTED = {"gmm": PROBABLE, "kmeans": CHOSEN, "mlp": BATCHES, "mlpregressor": BATCHES, "autoencoder": BATCHES}
 
 
 def expected(estimator):
@@ -71,6 +71,7 @@ PRECISE = {"logistic": {"tol": 1e-10}}
 SHORT = {
     "bayes": {"max_iter": 20, "burn_in": 5},
     "lda": {"algorithm": "variational"},
+    "autoencoder": {"hidden": (16,), "max_iter": 20},
     "mlp": {"hidden": (32,), "max_iter": 60},
     "mlpregressor": {"hidden": (32,), "max_iter": 240},
 }

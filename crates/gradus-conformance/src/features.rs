@@ -83,6 +83,24 @@ fn inverse(model: &dyn Estimator) -> Finding {
     let Some(back) = model.inverse(&z) else { return Ok(()) };
     let back = found(back)?;
     ensure!(back.shape() == (x.n_rows(), x.n_cols()), "back it has another shape");
+    ensure!(back.values().iter().all(|x| x.is_finite()), "back a number is not finite");
+    if !model.inverse_is_exact() {
+        // Then what comes back is nearer to the samples than their means are.
+        let dense = x.to_dense();
+        let n = dense.n_rows() as f64;
+        let (mut rest, mut all) = (0.0, 0.0);
+        for column in 0..dense.n_cols() {
+            let mean = dense.column(column).sum::<f64>() / n;
+            all += dense.column(column).map(|x| (x - mean).powi(2)).sum::<f64>();
+            rest += dense
+                .column(column)
+                .zip(back.column(column))
+                .map(|(a, b)| (a - b).powi(2))
+                .sum::<f64>();
+        }
+        ensure!(rest < all, "the reconstruction is further off ({rest}) than the mean ({all})");
+        return Ok(());
+    }
     let again = found(model.transform(&Matrix::from(back)))?;
     let size = z.values().iter().fold(1e-9f64, |most, z| most.max(z.abs()));
     for (a, b) in z.values().iter().zip(again.values()) {

@@ -4,6 +4,7 @@ use crate::dataset::AnyKind;
 use crate::estimator::{AnyFitted, Entry, Estimator, Fit};
 use gradus_base::{Error, Result};
 use gradus_file::Reader;
+use gradus_file::tensors::NamedTensor;
 use std::path::Path;
 
 /// Models by name: what the command line offers, which model files can be loaded, what the
@@ -90,6 +91,47 @@ impl Registry {
     /// As [`load`](Self::load).
     pub fn from_bytes(&self, bytes: Vec<u8>) -> Result<AnyFitted> {
         self.read(&mut Reader::from_bytes(bytes)?)
+    }
+
+    /// The same model with other weights, and the names of its tensors that stayed.
+    ///
+    /// Whatever the model checks when it is read from a file is checked of them. The counters of PyTorch's batch normalisation
+    /// (`num_batches_tracked`) are no weights here and left out.
+    ///
+    /// # Errors
+    /// If the model has no tensor of a name, or one of another shape, or a number is not finite.
+    pub fn with_weights(
+        &self,
+        fitted: &AnyFitted,
+        weights: &[NamedTensor],
+    ) -> Result<(AnyFitted, Vec<String>)> {
+        let mut file = fitted.to_writer();
+        let given = weights.iter().filter(|one| !one.name.ends_with("num_batches_tracked"));
+        let mut names = Vec::new();
+        for NamedTensor { name, shape, values } in given {
+            if !file.names().any(|known| known == name) {
+                let known: Vec<&str> = file.names().collect();
+                return Err(Error::UnknownName {
+                    what: "tensor",
+                    name: name.clone(),
+                    known: known.join(", "),
+                });
+            }
+            file.replace(name, shape, values)?;
+            names.push(name.as_str());
+        }
+        if names.is_empty() {
+            return Err(Error::data("there are no weights to take"));
+        }
+        let kept = file.names().filter(|name| !names.contains(name));
+        let kept: Vec<String> = kept.map(str::to_owned).collect();
+        let mut found = self.from_bytes(file.to_bytes()?)?;
+        let note = format!(
+            "{} of its tensors were replaced after the fit that this tells of",
+            names.len()
+        );
+        found.report.notes.push(note);
+        Ok((found, kept))
     }
 
     /// Reads a model of any kind from an opened file.

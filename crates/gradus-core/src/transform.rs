@@ -41,6 +41,11 @@ pub trait Transform: Send + Sync {
         None
     }
 
+    /// Whether a code that is transformed back and again gives the code: of a projection it does, of a network nearly.
+    fn inverse_is_exact(&self) -> bool {
+        true
+    }
+
     /// Whether entries that sparse features do not store are missing instead of 0, so that no measure looks at them.
     fn absent_is_missing(&self) -> bool {
         false

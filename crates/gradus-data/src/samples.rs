@@ -35,7 +35,11 @@ impl Target {
         self.len() == 0
     }
 
-    fn select_rows(&self, rows: &[u32]) -> Self {
+    /// The targets of some samples.
+    ///
+    /// # Panics
+    /// If a number is not below [`len`](Self::len).
+    pub fn select_rows(&self, rows: &[u32]) -> Self {
         match self {
             Self::Values(values) => {
                 Self::Values(Dense::from_fn(rows.len(), values.n_cols(), |row, column| {

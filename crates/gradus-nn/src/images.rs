@@ -3,14 +3,14 @@
 use crate::device::{numbers, tensor};
 use crate::layers::Pass;
 use crate::optimizer::OptimizerKind;
-use crate::supervised::Training;
+use crate::supervised::{Data, Features, Training};
 use crate::train::{ScheduleKind, TrainOptions, plan_epochs};
 use burn::tensor::Tensor;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::{Dataset as _, ImageSet};
 use gradus_core::report::Choice;
-use gradus_data::{ImageShape, Inputs, Samples};
+use gradus_data::{Dense, ImageShape, Inputs, Samples, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,24 +27,34 @@ pub enum Augment {
     ShiftFlip,
 }
 
-/// Images of which a fit may be made, as samples: pixels and classes.
+/// The classes of images that a fit may be made of, and their size.
 ///
 /// # Errors
 /// If there are none, or they have no labels.
-pub(crate) fn samples(model: &str, images: &ImageSet) -> Result<Samples> {
+pub(crate) fn targets(model: &str, images: &ImageSet) -> Result<(Samples, Inputs)> {
     if images.is_empty() {
         return Err(Error::data(format!("{model}: there are no images to learn from")));
     }
-    images.images().to_samples(Some(true))
+    Ok((classes(images)?, Inputs::Images(images.images().shape())))
 }
 
-/// Held-out images as samples.
+/// The classes of images, as samples without features: pixels stay as they are stored.
 ///
 /// # Errors
-/// If they have another size than those of training, or no labels.
-pub(crate) fn held_out(training: &Samples, images: &ImageSet) -> Result<Samples> {
-    check_shape(training.inputs(), images)?;
-    images.images().to_samples(Some(true))
+/// If they have no labels.
+pub(crate) fn classes(images: &ImageSet) -> Result<Samples> {
+    let Some((codes, labels)) = images.classes() else {
+        // The error that says what to do.
+        return images.images().to_samples(Some(true));
+    };
+    let nothing = Dense::new(images.len(), 0, Vec::new())?;
+    let target = Target::Classes { codes: codes.to_vec(), labels: labels.clone() };
+    Samples::new(nothing, target)?.with_target_names(vec!["label".to_owned()])
+}
+
+/// Images to learn from.
+pub(crate) fn data<'a>(images: &'a ImageSet, samples: &'a Samples, inputs: &'a Inputs) -> Data<'a> {
+    Data { samples, features: Features::Images(images.images()), inputs }
 }
 
 /// Checks that images have the size that a model takes.
@@ -66,8 +76,8 @@ pub(crate) fn check_shape(inputs: &Inputs, images: &ImageSet) -> Result<()> {
 ///
 /// # Errors
 /// If they are no images.
-pub(crate) fn shape(model: &str, samples: &Samples) -> Result<ImageShape> {
-    match samples.inputs() {
+pub(crate) fn shape(model: &str, inputs: &Inputs) -> Result<ImageShape> {
+    match inputs {
         Inputs::Images(shape) => Ok(*shape),
         _ => Err(Error::data(format!("{model}: the samples are no images"))),
     }
@@ -152,7 +162,8 @@ impl Settings {
         };
         let batch = self.batch_size.unwrap_or(chosen_batch).min(n.max(1));
         let Defaults { rates, steps, epochs } = *defaults;
-        let n_epochs = self.max_iter.unwrap_or_else(|| plan_epochs(n, batch, steps, epochs));
+        let planned = || plan_epochs(n, batch, steps, epochs);
+        let n_epochs = self.schedule.iterations(self.max_iter, planned);
         let mut chosen = Vec::new();
         if self.max_iter.is_none() {
             let reason = format!("about {steps} steps, from {} to {} epochs", epochs.0, epochs.1);
@@ -161,12 +172,13 @@ impl Settings {
         if self.batch_size.is_none() {
             chosen.push(Choice::new("batch_size", batch as f64, format!("{n} images")));
         }
-        let rate = self.learning_rate.unwrap_or(match self.optimizer {
+        let default = match self.optimizer {
             OptimizerKind::Adam => rates.0,
             OptimizerKind::Sgd => rates.1,
-        });
+        };
+        let rate = self.schedule.rate(self.learning_rate, default);
         let kinds = (self.optimizer, self.schedule);
-        let steps = n_epochs * n.div_ceil(batch);
+        let steps = self.schedule.steps(n_epochs, n.div_ceil(batch));
         let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
         options.micro_batch = self.micro_batch;
         options.step.weight_decay = self.weight_decay;
@@ -184,22 +196,22 @@ macro_rules! image_model {
 
             fn architecture(
                 &self,
-                samples: &gradus_data::Samples,
+                data: &$crate::supervised::Data<'_>,
                 n_outputs: usize,
             ) -> gradus_base::Result<<$Network as $crate::supervised::Network>::Architecture> {
-                self.layers($crate::images::shape($name, samples)?, n_outputs)
+                self.layers($crate::images::shape($name, data.inputs)?, n_outputs)
             }
 
             fn scaler(
                 &self,
-                samples: &gradus_data::Samples,
+                data: &$crate::supervised::Data<'_>,
                 rows: &[u32],
             ) -> $crate::supervised::Scaler {
-                match samples.inputs() {
+                match data.inputs {
                     gradus_data::Inputs::Images(shape) => {
-                        $crate::supervised::Scaler::of_images(samples.features(), rows, *shape)
+                        $crate::supervised::Scaler::of_images(data.features, rows, *shape)
                     }
-                    _ => $crate::supervised::Scaler::of_table(samples.features(), rows),
+                    _ => $crate::supervised::Scaler::identity(data.features.n_cols()),
                 }
             }
 
@@ -259,13 +271,20 @@ macro_rules! image_model {
             ) -> gradus_base::Result<gradus_core::estimator::Fitted<Self>> {
                 use gradus_core::dataset::Dataset as _;
                 gradus_core::params::Params::check(self)?;
-                let samples = $crate::images::samples($name, images)?;
-                let held_out = job
-                    .validation
-                    .map(|held_out| $crate::images::held_out(&samples, held_out))
-                    .transpose()?;
+                let (targets, inputs) = $crate::images::targets($name, images)?;
+                let data = $crate::images::data(images, &targets, &inputs);
+                let held_out = match job.validation {
+                    Some(held_out) => {
+                        $crate::images::check_shape(&inputs, held_out)?;
+                        Some((held_out, $crate::images::classes(held_out)?))
+                    }
+                    None => None,
+                };
+                let held_out = held_out.as_ref();
+                let held_out = held_out
+                    .map(|(images, targets)| $crate::images::data(images, targets, &inputs));
                 let (model, report) =
-                    $crate::supervised::fit(self, &samples, held_out.as_ref(), job, || {
+                    $crate::supervised::fit(self, &data, held_out.as_ref(), job, || {
                         images.fingerprint()
                     })?;
                 Ok(gradus_core::estimator::Fitted { params: self.clone(), model, report })

@@ -13,6 +13,7 @@
 //! | [`seq2seq`] | transformers that make texts of texts |
 //! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
+//! | [`autoencoder`] | codes of tables and of images from which they come back |
 //! | [`images`] | what networks for images share |
 //! | [`cnn`] | convolutional networks for images |
 //! | [`vit`] | vision transformers |
@@ -20,6 +21,7 @@
 //! Tensors and automatic differentiation come from [burn]. Weights have the names and layouts of PyTorch, so that they can be
 //! exchanged by safetensors files.
 
+pub mod autoencoder;
 pub mod cnn;
 pub mod device;
 pub mod images;
@@ -36,6 +38,7 @@ pub mod train;
 pub mod vit;
 pub mod weights;
 
+pub use autoencoder::Autoencoder;
 pub use cnn::Cnn;
 pub use images::Augment;
 pub use layers::Activation;

@@ -126,6 +126,12 @@ macro_rules! shared {
             pub validation_fraction: f64,
         } $($rest)* }
     };
+    (refit $($rest:tt)*) => {
+        gradus_core::params! { @field {
+            /// Whether the network learns anew from all samples, where `validation_fraction` of them was held out: for as many epochs as were best.
+            pub refit: bool,
+        } $($rest)* }
+    };
     (seed $($rest:tt)*) => {
         gradus_core::params! { @field {
             /// Seed of the initial weights, of the order of the data and of dropout.

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_nn::{Cnn, Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier, Vit};
+use gradus_nn::{Autoencoder, Cnn, Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier, Vit};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -47,6 +47,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Svm>()
         .with::<Svr>()
         .with::<Mlp>()
+        .with::<Autoencoder>()
         .with::<MlpRegressor>()
         .with::<Cnn>()
         .with::<Vit>()

@@ -13,7 +13,7 @@ use gradus_app::data::Source;
 use gradus_app::fit::FitRequest;
 use gradus_core::capability::Capability;
 use gradus_core::dataset::{AnyKind, RANDOM};
-use gradus_core::estimator::{AnyFitted, Run};
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::report::StopReason;
 use gradus_data::Entity;
 use gradus_file::output::{FileKind, Output};
@@ -54,7 +54,16 @@ pub fn command() -> Command {
 /// Adds a subcommand for each model. The flags of a model are made when it is asked for: those of all
 /// models take longer than many a command does.
 pub(super) fn by_model(command: Command, flags: fn(Command) -> Command) -> Command {
-    let models = crate::registry().models().iter();
+    by_some_models(command, |_| true, flags)
+}
+
+/// The same for some of the models.
+pub(super) fn by_some_models(
+    command: Command,
+    takes: fn(&dyn Estimator) -> bool,
+    flags: fn(Command) -> Command,
+) -> Command {
+    let models = crate::registry().models().iter().filter(|model| takes(**model));
     command
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -7,6 +7,7 @@ mod evaluate;
 mod export;
 mod fit;
 mod generate;
+mod import;
 mod info;
 mod lab;
 mod make;
@@ -41,6 +42,7 @@ const COMMANDS: &[Entry] = &[
     (similar::command, similar::run),
     (analogy::command, analogy::run),
     (export::command, export::run),
+    (import::command, import::run),
     (update::command, update::run),
     (predict::command, predict::run),
     (transform::command, transform::run),

@@ -77,6 +77,33 @@ impl<'a> Writer<'a> {
         Some((dtype, &tensor.shape, &tensor.bytes))
     }
 
+    /// Puts other numbers into a tensor of floating point numbers.
+    ///
+    /// # Errors
+    /// If there is no such tensor, or it has another shape or numbers of another type.
+    pub fn replace(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<()> {
+        let Some(tensor) = self.tensors.iter_mut().find(|tensor| tensor.name == name) else {
+            return Err(Error::data(format!("there is no tensor `{name}`")));
+        };
+        if tensor.shape != shape || shape.iter().product::<usize>() != values.len() {
+            return Err(Error::Shape {
+                what: format!("tensor `{name}`"),
+                expected: format!("{:?}", tensor.shape),
+                got: format!("{shape:?}"),
+            });
+        }
+        tensor.bytes = Cow::Owned(match tensor.dtype {
+            Dtype::F32 => bytemuck::cast_slice(values).to_vec(),
+            Dtype::F64 => values.iter().flat_map(|x| f64::from(*x).to_le_bytes()).collect(),
+            other => {
+                return Err(Error::data(format!(
+                    "tensor `{name}` holds {other:?}, no floating point numbers"
+                )));
+            }
+        });
+        Ok(())
+    }
+
     /// The file's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -72,14 +72,23 @@ impl Unit {
         Self { conv, norm }
     }
 
-    fn forward(&self, weights: &Weights, x: Tensor<4>, pass: &Pass) -> Tensor<4> {
+    fn forward(
+        &self,
+        weights: &Weights,
+        x: Tensor<4>,
+        activation: Activation,
+        pass: &Pass,
+    ) -> Tensor<4> {
+        if let Normalisation::None = self.norm {
+            return self.conv.forward_activated(weights, x, activation);
+        }
         let y = self.conv.forward(weights, x);
         let [n, height, width, channels] = y.dims();
-        let rows = [n * height * width, channels];
+        let rows = y.reshape([n * height * width, channels]);
         let y = match &self.norm {
-            Normalisation::None => return y,
-            Normalisation::Batch(norm) => norm.forward(weights, y.reshape(rows), pass),
-            Normalisation::Layer(norm) => norm.forward(weights, y.reshape(rows)),
+            Normalisation::None => rows,
+            Normalisation::Batch(norm) => norm.forward_activated(weights, rows, activation, pass),
+            Normalisation::Layer(norm) => activation.apply(norm.forward(weights, rows)),
         };
         y.reshape([n, height, width, channels])
     }
@@ -150,12 +159,12 @@ impl Network for CnnNetwork {
         for part in &self.parts {
             x = match part {
                 Part::Pool => max_pool(x),
-                Part::Plain(unit) => self.activation.apply(unit.forward(weights, x, pass)),
+                Part::Plain(unit) => unit.forward(weights, x, self.activation, pass),
                 Part::Residual { first, second, shortcut } => {
-                    let y = self.activation.apply(first.forward(weights, x.clone(), pass));
-                    let y = second.forward(weights, y, pass);
+                    let y = first.forward(weights, x.clone(), self.activation, pass);
+                    let y = second.forward(weights, y, Activation::Identity, pass);
                     let x = match shortcut {
-                        Some(shortcut) => shortcut.forward(weights, x, pass),
+                        Some(shortcut) => shortcut.forward(weights, x, Activation::Identity, pass),
                         None => x,
                     };
                     self.activation.apply(x + y)

@@ -1,7 +1,7 @@
 //! Embeddings: a vector for each of some numbered things.
 
 use super::{Layout, Weights};
-use crate::device::indices;
+use crate::ops;
 use crate::weights::{Init, Role, WeightId};
 use burn::tensor::Tensor;
 
@@ -36,11 +36,7 @@ impl Embedding {
     /// # Panics
     /// If a number is not below the number of vectors.
     pub fn forward(&self, weights: &Weights, numbers: &[u32]) -> Tensor<2> {
-        assert!(numbers.iter().all(|&at| (at as usize) < self.count), "below {}", self.count);
-        let table = self.table(weights);
-        let at = numbers.iter().map(|&at| at as i32).collect();
-        let at = indices(at, [numbers.len()], &table.device());
-        table.select(0, at)
+        ops::embedding(self.table(weights), numbers)
     }
 
     /// All vectors.

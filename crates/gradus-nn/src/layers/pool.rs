@@ -30,6 +30,80 @@ pub fn mean_pool(x: Tensor<4>) -> Tensor<2> {
     x.reshape([n, height * width, channels]).mean_dim(1).reshape([n, channels])
 }
 
+/// Each pixel four times: images of twice the size, or of a row or a column more, which repeats the last.
+///
+/// # Shapes
+/// `n × height × width × channels` to the height and width that are given.
+///
+/// # Panics
+/// If these are not twice the size, or one more.
+pub fn double(x: Tensor<4>, (rows, columns): (usize, usize)) -> Tensor<4> {
+    let [_, height, width, _] = x.dims();
+    assert_eq!((rows / 2, columns / 2), (height, width), "twice the size, or one more");
+    if is_cpu(&x.device()) {
+        return apply(Double { shape: x.dims(), size: (rows, columns) }, [x.into()]);
+    }
+    doubled(x, (rows, columns))
+}
+
+/// The same of burn's operations.
+fn doubled(x: Tensor<4>, (rows, columns): (usize, usize)) -> Tensor<4> {
+    let ([_, height, width, _], device) = (x.dims(), x.device());
+    let of = |out: usize, most: usize| {
+        let at: Vec<i32> = (0..out).map(|at| (at / 2).min(most - 1) as i32).collect();
+        crate::device::indices(at, [out], &device)
+    };
+    x.select(1, of(rows, height)).select(2, of(columns, width))
+}
+
+#[derive(Clone, Debug)]
+struct Double {
+    shape: [usize; 4],
+    size: (usize, usize),
+}
+
+impl CpuOp<1> for Double {
+    type Saved = ();
+
+    fn forward(&self, [x]: [&CpuTensor; 1]) -> (CpuTensor, ()) {
+        let ([n, height, width, c], (rows, columns)) = (self.shape, self.size);
+        let values = x.values();
+        let mut found = vec![0.0f32; n * rows * columns * c];
+        let pieces = found.chunks_mut((rows * columns * c).max(1));
+        let pieces: Vec<_> = pieces.zip(values.chunks((height * width * c).max(1))).collect();
+        parallel::each(pieces, |(out, image)| {
+            for (row, out) in out.chunks_exact_mut((columns * c).max(1)).enumerate() {
+                let line = &image[(row / 2).min(height - 1) * width * c..][..width * c];
+                for (column, out) in out.chunks_exact_mut(c.max(1)).enumerate() {
+                    out.copy_from_slice(&line[(column / 2).min(width - 1) * c..][..c]);
+                }
+            }
+        });
+        (CpuTensor::new(found, [n, rows, columns, c]), ())
+    }
+
+    fn backward(&self, (): (), gradient: &CpuTensor, needed: [bool; 1]) -> [Option<CpuTensor>; 1] {
+        if !needed[0] {
+            return [None];
+        }
+        let ([n, height, width, c], (rows, columns)) = (self.shape, self.size);
+        let values = gradient.values();
+        let mut found = vec![0.0f32; n * height * width * c];
+        let pieces = found.chunks_mut((height * width * c).max(1));
+        let pieces: Vec<_> = pieces.zip(values.chunks((rows * columns * c).max(1))).collect();
+        parallel::each(pieces, |(image, out)| {
+            for (row, out) in out.chunks_exact((columns * c).max(1)).enumerate() {
+                let line = &mut image[(row / 2).min(height - 1) * width * c..][..width * c];
+                for (column, out) in out.chunks_exact(c.max(1)).enumerate() {
+                    let to = &mut line[(column / 2).min(width - 1) * c..][..c];
+                    to.iter_mut().zip(out).for_each(|(to, x)| *to += x);
+                }
+            }
+        });
+        [Some(CpuTensor::new(found, self.shape))]
+    }
+}
+
 #[derive(Clone, Debug)]
 struct MaxPool {
     shape: [usize; 4],
@@ -123,6 +197,19 @@ mod tests {
         let layout = Layout::new();
         check_gradients(&layout, [2, 5, 4, 3], true, |_, x: Tensor<4>, _| max_pool(x));
         check_gradients(&layout, [2, 3, 4, 3], true, |_, x: Tensor<4>, _| mean_pool(x));
+    }
+
+    #[test]
+    fn doubled_images_are_those_of_burn() {
+        for (size, doubled_size) in [((3, 2), (6, 4)), ((3, 2), (7, 5)), ((1, 4), (3, 8))] {
+            let shape = [2, size.0, size.1, 3];
+            let x = tensor(noise(shape.iter().product(), 2), shape, &Device::flex());
+            let found = double(x.clone(), doubled_size);
+            assert_eq!(found.dims(), [2, doubled_size.0, doubled_size.1, 3]);
+            assert_eq!(numbers(found), numbers(doubled(x, doubled_size)));
+            let layout = Layout::new();
+            check_gradients(&layout, shape, true, |_, x: Tensor<4>, _| double(x, doubled_size));
+        }
     }
 
     #[test]

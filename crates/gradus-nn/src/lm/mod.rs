@@ -236,8 +236,10 @@ impl Fit for Lm {
         let batch = self.batch_size;
         let window = batch.saturating_mul(self.context);
         let planned = (train.len().saturating_mul(PASSES) / window).clamp(STEPS.0, STEPS.1);
-        let steps = self.max_iter.unwrap_or(planned);
+        let steps = self.schedule.iterations(self.max_iter, || planned);
         let interval = self.interval.unwrap_or_else(|| steps.div_ceil(EVALUATIONS)).min(steps);
+        let is_range = self.schedule == ScheduleKind::Range;
+        let interval = if is_range { 1 } else { interval };
         let mut chosen = Vec::new();
         if self.max_iter.is_none() {
             let reason = format!(
@@ -273,7 +275,7 @@ impl Fit for Lm {
             batch,
         };
         let kinds = (OptimizerKind::Adam, self.schedule);
-        let rate = self.learning_rate.unwrap_or(default);
+        let rate = self.schedule.rate(self.learning_rate, default);
         let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
         options.step.weight_decay = self.weight_decay;
         options.step.clip_norm = self.clip_norm;
@@ -293,7 +295,8 @@ impl Fit for Lm {
             fingerprint: job.checkpoint.as_ref().map_or(0, |_| data.fingerprint()),
             ..LoopOptions::default()
         };
-        let (state, mut report) = iterate::run(&trainer, &options.chosen(chosen), job)?;
+        let (state, mut report) =
+            iterate::run(&trainer, &options.chosen(trainer.options.reported(chosen)), job)?;
         if let Some(held) = held {
             if job.baselines {
                 let score = unigram_loss(train, held, codec.len());

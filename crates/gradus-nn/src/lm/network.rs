@@ -4,6 +4,7 @@ use crate::layers::{
     Activation, Block, BlockShape, Embedding, KeyValues, LayerNorm, Linear, Mask, Pass,
     attention::INIT, dropout,
 };
+use crate::ops;
 use crate::weights::{Init, Layout, Weights};
 use burn::tensor::Tensor;
 use gradus_base::{Error, Result};
@@ -199,7 +200,7 @@ impl LmNetwork {
         let x = self.norm.forward(weights, x);
         match &self.output {
             Some(output) => output.forward(weights, x),
-            None => x.matmul(self.tokens.table(weights).transpose()),
+            None => ops::linear(x, self.tokens.table(weights), None, Activation::Identity),
         }
     }
 }

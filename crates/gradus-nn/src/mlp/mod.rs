@@ -10,7 +10,7 @@ use crate::device::DeviceKind;
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
-use crate::supervised::{self, NetworkModel, Scaler, Supervised, Training};
+use crate::supervised::{self, Data, NetworkModel, Scaler, Supervised, Training};
 use crate::train::{ScheduleKind, TrainOptions, plan_epochs};
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset as _;
@@ -30,8 +30,8 @@ gradus_core::params! { [shared]
     ///
     /// Layer after layer computes `h ← f(W h + b)` with an activation function `f`; the last one gives a logit for each class, and
     /// the softmax of them is the probability. The fit minimises the cross-entropy by AdamW over batches, whose gradients come from
-    /// back-propagation. A tenth of the samples is held out (unless held-out data is given), and the epoch with the
-    /// least log loss on it is kept.
+    /// back-propagation. A tenth of the samples is held out (unless held-out data is given) to find the number of epochs
+    /// with the least log loss, and then the network learns anew from all samples for so many.
     ///
     /// Features are brought to the same scale by their quartiles, and wild values are drawn in, so that units and outliers do not
     /// matter. A model of few samples (some hundreds) is as a rule no better than `logistic` or `svm`, which are
@@ -59,7 +59,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct Mlp {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         class_weight, max_iter, patience, restarts, validation_fraction, seed, device],
+         class_weight, max_iter, patience, restarts, validation_fraction, refit, seed, device],
     }
 }
 
@@ -68,7 +68,8 @@ gradus_core::params! { [shared]
     ///
     /// The layers are those of `mlp`, with an output for each target. The fit minimises half the squared error in units of the
     /// deviation of each target, which is brought to mean 0 and variance 1, by AdamW over batches. A tenth of the samples is held out
-    /// (unless held-out data is given), and the epoch with the least root mean square error on it is kept.
+    /// (unless held-out data is given) to find the number of epochs with the least root mean square error, and then the network learns
+    /// anew from all samples for so many.
     ///
     /// Everything else is as for `mlp`. Predictions are in the units of the targets.
     ///
@@ -87,14 +88,14 @@ gradus_core::params! { [shared]
     /// ```
     pub struct MlpRegressor {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         max_iter, patience, restarts, validation_fraction, seed, device],
+         max_iter, patience, restarts, validation_fraction, refit, seed, device],
     }
 }
 
 impl Default for Mlp {
     fn default() -> Self {
         Self {
-            hidden: vec![256, 256],
+            hidden: vec![128, 128],
             activation: Activation::Relu,
             norm: Norm::None,
             dropout: 0.1,
@@ -103,7 +104,7 @@ impl Default for Mlp {
             schedule: ScheduleKind::Cosine,
             warm_up: 0.05,
             batch_size: None,
-            weight_decay: 0.01,
+            weight_decay: 0.1,
             clip_norm: 1.0,
             average: 0.99,
             class_weight: ClassWeight::None,
@@ -111,6 +112,7 @@ impl Default for Mlp {
             patience: 0,
             restarts: 1,
             validation_fraction: 0.1,
+            refit: true,
             seed: 0,
             device: DeviceKind::Cpu,
         }
@@ -137,6 +139,7 @@ impl Default for MlpRegressor {
             patience,
             restarts,
             validation_fraction,
+            refit,
             seed,
         } = Mlp::default();
         Self {
@@ -156,6 +159,7 @@ impl Default for MlpRegressor {
             patience,
             restarts,
             validation_fraction,
+            refit,
             seed,
         }
     }
@@ -200,9 +204,9 @@ macro_rules! perceptron {
         impl Supervised for $Params {
             type Network = MlpNetwork;
 
-            fn architecture(&self, samples: &Samples, n_outputs: usize) -> Result<MlpArchitecture> {
+            fn architecture(&self, data: &Data<'_>, n_outputs: usize) -> Result<MlpArchitecture> {
                 Ok(MlpArchitecture {
-                    inputs: samples.n_features(),
+                    inputs: data.features.n_cols(),
                     hidden: self.hidden.clone(),
                     outputs: n_outputs,
                     activation: self.activation,
@@ -211,13 +215,14 @@ macro_rules! perceptron {
                 })
             }
 
-            fn scaler(&self, samples: &Samples, rows: &[u32]) -> Scaler {
-                Scaler::of_table(samples.features(), rows)
+            fn scaler(&self, data: &Data<'_>, rows: &[u32]) -> Scaler {
+                Scaler::of_table(data.samples.features(), rows)
             }
 
             fn training(&self, n: usize) -> Training {
                 let batch = self.batch_size.unwrap_or_else(|| batch_size(n)).min(n.max(1));
-                let epochs = self.max_iter.unwrap_or_else(|| plan_epochs(n, batch, STEPS, EPOCHS));
+                let planned = || plan_epochs(n, batch, STEPS, EPOCHS);
+                let epochs = self.schedule.iterations(self.max_iter, planned);
                 let mut chosen = Vec::new();
                 if self.max_iter.is_none() {
                     let reason = format!("about {STEPS} steps, from {} to {} epochs", EPOCHS.0, EPOCHS.1);
@@ -226,11 +231,11 @@ macro_rules! perceptron {
                 if self.batch_size.is_none() {
                     chosen.push(Choice::new("batch_size", batch as f64, format!("{n} samples")));
                 }
-                let rate = self.learning_rate.unwrap_or_else(|| learning_rate(self.optimizer, n));
+                let rate = self.schedule.rate(self.learning_rate, learning_rate(self.optimizer, n));
                 if self.learning_rate.is_none() {
                     chosen.push(Choice::new("learning_rate", rate, format!("{n} samples")));
                 }
-                let steps = epochs * n.div_ceil(batch);
+                let steps = self.schedule.steps(epochs, n.div_ceil(batch));
                 let kinds = (self.optimizer, self.schedule);
                 let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
                 options.step.weight_decay = self.weight_decay;
@@ -245,6 +250,10 @@ macro_rules! perceptron {
 
             fn device(&self) -> $crate::device::DeviceKind {
                 self.device
+            }
+
+            fn refit(&self) -> bool {
+                self.refit
             }
 
             fn balanced(&self) -> bool {
@@ -274,7 +283,8 @@ macro_rules! perceptron {
 
             fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
                 self.check()?;
-                let (model, report) = supervised::fit(self, samples, job.validation, job, || samples.fingerprint())?;
+                let (data, held) = (Data::from(samples), job.validation.map(Data::from));
+                let (model, report) = supervised::fit(self, &data, held.as_ref(), job, || samples.fingerprint())?;
                 Ok(Fitted { params: self.clone(), model, report })
             }
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use gradus_base::random::Stream;
+use gradus_core::dataset::DataKind as _;
 use gradus_core::predict::Predict;
 use gradus_core::transform::Gradient;
 use gradus_data::{Dense, Id, Matrix};
@@ -132,4 +133,23 @@ fn a_loss_that_is_no_number_ends_the_fit_and_names_the_batch() {
         error.contains("batch") && error.contains("epoch") && error.contains("learning_rate"),
         "{error}"
     );
+}
+
+#[test]
+fn a_network_learns_anew_from_all_samples() {
+    let samples = Samples::example(400, 3, &Traits::CLASSIFICATION).unwrap();
+    let params = Mlp::new().hidden(vec![8]).max_iter(4_usize).learning_rate(1e-3);
+    let of_all = params.clone().fit(&samples).unwrap();
+    let of_most = params.clone().refit(false).fit(&samples).unwrap();
+    // The held-out score is that of the network that did not see those samples.
+    assert_eq!(of_all.report.validation, of_most.report.validation);
+    assert_eq!(of_all.report.trace, of_most.report.trace);
+    assert_eq!(of_all.report.best, 3, "the last epoch is the best");
+    let text = of_all.report.notes.join(" ");
+    assert!(text.contains("learned anew from all") && text.contains("4 epochs"), "{text}");
+    // As many epochs as were best: the network of a fit without held-out samples.
+    let plain = params.validation_fraction(0.0).fit(&samples).unwrap();
+    let scores = |model: &NetworkModel<MlpNetwork>| model.scores(samples.features()).unwrap();
+    assert_eq!(scores(&of_all.model).values(), scores(&plain.model).values());
+    assert_ne!(scores(&of_all.model).values(), scores(&of_most.model).values());
 }

@@ -15,6 +15,7 @@ mod layer_norm;
 mod linear;
 mod pieces;
 mod softmax;
+mod squared_error;
 #[cfg(test)]
 mod testing;
 
@@ -29,3 +30,4 @@ pub use embedding::embedding;
 pub use layer_norm::layer_norm;
 pub use linear::linear;
 pub use softmax::softmax;
+pub use squared_error::squared_error;

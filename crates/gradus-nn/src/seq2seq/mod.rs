@@ -208,8 +208,10 @@ impl Fit for Seq2Seq {
 
         let batch = self.batch_size;
         let planned = (train.len().saturating_mul(PASSES) / batch).clamp(STEPS.0, STEPS.1);
-        let steps = self.max_iter.unwrap_or(planned);
+        let steps = self.schedule.iterations(self.max_iter, || planned);
         let interval = self.interval.unwrap_or_else(|| steps.div_ceil(EVALUATIONS)).min(steps);
+        let is_range = self.schedule == ScheduleKind::Range;
+        let interval = if is_range { 1 } else { interval };
         let mut chosen = Vec::new();
         if self.max_iter.is_none() {
             let (n, (least, most)) = (grouped(train.len()), STEPS);
@@ -241,7 +243,7 @@ impl Fit for Seq2Seq {
             batch,
         };
         let kinds = (OptimizerKind::Adam, self.schedule);
-        let rate = self.learning_rate.unwrap_or(default);
+        let rate = self.schedule.rate(self.learning_rate, default);
         let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
         options.step.weight_decay = self.weight_decay;
         options.step.clip_norm = self.clip_norm;
@@ -261,7 +263,8 @@ impl Fit for Seq2Seq {
             fingerprint: job.checkpoint.as_ref().map_or(0, |_| data.fingerprint()),
             ..LoopOptions::default()
         };
-        let (state, mut report) = iterate::run(&trainer, &options.chosen(chosen), job)?;
+        let (state, mut report) =
+            iterate::run(&trainer, &options.chosen(trainer.options.reported(chosen)), job)?;
         if !rest.is_empty() {
             report.notes.push(format!(
                 "{} of {} pairs were held out to choose the weights that are kept; validation_fraction = 0 learns from all",

@@ -6,6 +6,7 @@ use crate::layers::{
     dropout,
 };
 use crate::lm::LmArchitecture;
+use crate::ops;
 use crate::weights::{Init, Layout, Weights};
 use burn::tensor::{Tensor, activation};
 use gradus_base::Result;
@@ -138,7 +139,7 @@ impl Seq2SeqNetwork {
     fn logits(&self, weights: &Weights, x: Tensor<3>) -> Tensor<2> {
         let [n, length, features] = x.dims();
         let x = self.decoder_norm.forward(weights, x.reshape([n * length, features]));
-        x.matmul(self.tokens.table(weights).transpose())
+        ops::linear(x, self.tokens.table(weights), None, Activation::Identity)
     }
 
     /// The most probable target of each source that a search with so many beams finds, without its end, and its log probability.

@@ -1,7 +1,7 @@
 //! The fit of a network that predicts from features.
 
 use super::targets::{Held, Targets, Units, doubles};
-use super::{Network, NetworkModel, Scaler, Training};
+use super::{Data, Features, Network, NetworkModel, Scaler, Training};
 use crate::device::{DeviceKind, tensor};
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
@@ -14,8 +14,8 @@ use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params;
 use gradus_core::predict::Outputs;
-use gradus_core::report::Report;
-use gradus_data::{Matrix, Samples, Target};
+use gradus_core::report::{Report, StopReason};
+use gradus_data::{Dense, Samples, Target};
 use gradus_file::model::checksum;
 use std::borrow::Cow;
 use std::time::Instant;
@@ -34,12 +34,12 @@ pub trait Supervised: Fit {
     /// If the inputs do not fit the network.
     fn architecture(
         &self,
-        samples: &Samples,
+        data: &Data<'_>,
         n_outputs: usize,
     ) -> Result<<Self::Network as Network>::Architecture>;
 
     /// How features are scaled, learned from these rows.
-    fn scaler(&self, samples: &Samples, rows: &[u32]) -> Scaler;
+    fn scaler(&self, data: &Data<'_>, rows: &[u32]) -> Scaler;
 
     /// The options of training on so many samples.
     fn training(&self, n: usize) -> Training;
@@ -52,6 +52,11 @@ pub trait Supervised: Fit {
 
     /// Whether all classes count the same.
     fn balanced(&self) -> bool;
+
+    /// Whether the network learns anew from all samples, where some were held out to choose the number of epochs.
+    fn refit(&self) -> bool {
+        false
+    }
 
     /// Epochs without improvement after which the fit ends, and the number of random starts.
     fn patience_and_restarts(&self) -> (usize, usize);
@@ -69,17 +74,18 @@ const AT_LEAST: usize = 100;
 /// If the samples cannot be learned from, or the held-out samples do not fit them.
 pub fn fit<P: Supervised, D>(
     params: &P,
-    samples: &Samples,
-    validation: Option<&Samples>,
+    data: &Data<'_>,
+    validation: Option<&Data<'_>>,
     job: &Job<'_, D>,
     fingerprint: impl FnOnce() -> u64,
 ) -> Result<(NetworkModel<P::Network>, Report)> {
     let started = Instant::now();
     let model = P::NAME;
+    let Data { samples, features, inputs } = *data;
     if samples.is_empty() {
         return Err(Error::data(format!("{model}: no samples to learn from")));
     }
-    if samples.n_features() == 0 {
+    if features.n_cols() == 0 {
         return Err(Error::data(format!("{model}: the samples have no features")));
     }
     if P::TRAITS.can(Capability::PredictClasses) {
@@ -87,13 +93,13 @@ pub fn fit<P: Supervised, D>(
     } else {
         samples.values()?;
     }
-    samples.features().check_finite()?;
+    features.check_finite()?;
     if let Some(validation) = validation {
-        if validation.is_empty() {
+        if validation.samples.is_empty() {
             return Err(Error::data("the held-out data has no samples"));
         }
-        samples.inputs().check_width(validation.n_features())?;
-        validation.features().check_finite()?;
+        inputs.check_width(validation.features.n_cols())?;
+        validation.features.check_finite()?;
     }
     let outputs = match samples.target() {
         Target::Values(_) => Outputs::Values(samples.target_names().to_vec()),
@@ -102,36 +108,37 @@ pub fn fit<P: Supervised, D>(
         }
     };
     // What samples are held out, and the order of the others, depend on their content alone.
-    let order = canonical_order(samples);
+    let order = canonical_order(data);
     let targets = Targets::new(model, samples, params.balanced())?;
     let share = params.validation_fraction();
-    let n_held_out = match validation {
-        None if share > 0.0 && samples.len() >= FEW => {
-            ((samples.len() as f64 * share).round() as usize).max(AT_LEAST.min(samples.len() / 5))
+    let n_held_out = if validation.is_some() { 0 } else { hold_out(samples.len(), share) };
+    let (held_out, rows) = order.split_at(n_held_out);
+    let held = match validation {
+        Some(held) => {
+            let rows = (0..held.samples.len() as u32).collect();
+            Some(Held::new(Cow::Borrowed(held.samples), (held.features, rows), &outputs)?)
         }
-        _ => 0,
+        None if held_out.is_empty() => None,
+        None => {
+            let mut rows = held_out.to_vec();
+            rows.sort_unstable();
+            let held = targets_of(samples, &rows)?;
+            Some(Held::new(Cow::Owned(held), (features, rows), &outputs)?)
+        }
     };
-    let (held_out, rows) = order.split_at(n_held_out.min(samples.len() - 1));
-    let held_out = (!held_out.is_empty()).then(|| {
-        let mut rows = held_out.to_vec();
-        rows.sort_unstable();
-        samples.select_rows(&rows)
-    });
-    let held = validation.map(Cow::Borrowed).or(held_out.map(Cow::Owned));
-    let held = held.as_deref().map(|held| Held::new(held, &outputs)).transpose()?;
 
     let device = params.device().open()?;
-    let architecture = params.architecture(samples, targets.n_outputs())?;
+    let architecture = params.architecture(data, targets.n_outputs())?;
     let mut layout = Layout::new();
     let network = P::Network::new(&architecture, &mut layout)?;
-    let scaler = params.scaler(samples, rows);
+    let scaler = params.scaler(data, rows);
     let training = params.training(rows.len());
     let task = SamplesTask::<P::Network> {
         model,
         layout: &layout,
         network: &network,
         scaler: &scaler,
-        features: samples.features(),
+        features,
         rows,
         targets: &targets,
         units: targets.units(),
@@ -139,11 +146,12 @@ pub fn fit<P: Supervised, D>(
         device: device.clone(),
     };
     let warm = job.warm_model::<NetworkModel<P::Network>>().filter(|warm| warm.layout == layout);
+    let warm = warm.map(|warm| warm.weights.clone());
     let trainer = Trainer {
         task: &task,
         options: training.options.clone(),
         device: device.clone(),
-        warm: warm.map(|warm| warm.weights.clone()),
+        warm: warm.clone(),
     };
     let (patience, restarts) = params.patience_and_restarts();
     let options = LoopOptions {
@@ -158,20 +166,65 @@ pub fn fit<P: Supervised, D>(
         fingerprint: job.checkpoint.as_ref().map_or(0, |_| fingerprint()),
         ..LoopOptions::default()
     };
-    let (state, mut report) = iterate::run(&trainer, &options.chosen(training.chosen), job)?;
+    let options = options.chosen(trainer.options.reported(training.chosen));
+    let (mut state, mut report) = iterate::run(&trainer, &options, job)?;
+    let is_whole = n_held_out == 0 || report.stop_reason == StopReason::Interrupted;
+    let mut again = None;
+    if params.refit() && !is_whole && trainer.options.range.is_none() {
+        // The share of the planned epochs after which the held-out score was best.
+        let best = &report.trace[report.best];
+        let (start, share) = (best.restart as u64, best.iteration as f64 / training.epochs as f64);
+        let scaler = params.scaler(data, &order);
+        let whole = params.training(order.len());
+        let epochs = ((share * whole.epochs as f64).round() as usize).max(1);
+        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, ..task };
+        let steps = epochs * order.len().div_ceil(whole.options.batch_size);
+        let mut options_of_all = whole.options.shortened(steps);
+        options_of_all.seed = options_of_all.seed.wrapping_add(start);
+        let trainer = Trainer {
+            task: &task,
+            options: options_of_all,
+            device: device.clone(),
+            warm: warm.filter(|_| start == 0),
+        };
+        let options = LoopOptions { max_iter: epochs, restarts: 1, patience: 0, ..options };
+        // The checkpoint is that of the fit before, from which this one follows.
+        let job = Job {
+            validation: None,
+            observer: job.observer,
+            stop: job.stop.clone(),
+            ..Job::<D>::default()
+        };
+        // What is stopped before its end leaves the network of the fit before.
+        match iterate::run(&trainer, &options, &job) {
+            Ok((found, of_all)) if of_all.stop_reason != StopReason::Interrupted => {
+                state = found;
+                again = Some((scaler, epochs));
+            }
+            Err(error) if !job.stop.requested() => return Err(error),
+            _ => report.stop_reason = StopReason::Interrupted,
+        }
+        report.seconds = started.elapsed().as_secs_f64();
+    }
     if let Some(held) = &held {
         report.compare_with(held.baseline(samples, &targets).into_iter().collect());
         if validation.is_none() {
-            report.notes.push(format!(
-                "{} of {} samples were held out to choose the epoch that is kept; validation_fraction = 0 learns from all",
-                held.samples.len(),
-                samples.len()
-            ));
+            let (few, all) = (held.samples.len(), samples.len());
+            report.notes.push(match &again {
+                Some((_, epochs)) => format!(
+                    "{few} of {all} samples were held out to choose the number of epochs; then the network learned anew from all of \
+                     them for {epochs} epochs, and the held-out score is that of the one before"
+                ),
+                None => format!(
+                    "{few} of {all} samples were held out to choose the epoch that is kept; validation_fraction = 0 learns from all"
+                ),
+            });
         }
     }
+    let scaler = again.map_or(scaler, |(scaler, _)| scaler);
     let weights = state.weights().to_device(&Device::flex());
     let units = targets.units();
-    let inputs = samples.inputs().clone();
+    let inputs = inputs.clone();
     let model = NetworkModel {
         inputs,
         outputs,
@@ -185,10 +238,45 @@ pub fn fit<P: Supervised, D>(
     Ok((model, report))
 }
 
+/// The targets and weights of some samples, without their features.
+fn targets_of(samples: &Samples, rows: &[u32]) -> Result<Samples> {
+    let nothing = Dense::new(rows.len(), 0, Vec::new())?;
+    let found = Samples::new(nothing, samples.target().select_rows(rows))?;
+    match samples.weights() {
+        Some(weights) => {
+            found.with_weights(rows.iter().map(|&row| weights[row as usize]).collect())
+        }
+        None => Ok(found),
+    }
+}
+
+/// The number of samples to hold out of so many.
+pub fn hold_out(n: usize, share: f64) -> usize {
+    if share <= 0.0 || n < FEW {
+        return 0;
+    }
+    ((n as f64 * share).round() as usize).max(AT_LEAST.min(n / 5)).min(n - 1)
+}
+
 /// The numbers of the samples in an order that depends on their content alone, so that a fit does not depend on the order
 /// in which they are given.
-fn canonical_order(samples: &Samples) -> Vec<u32> {
-    let keys = parallel::map_below(samples.len(), 256, |row| {
+fn canonical_order(data: &Data<'_>) -> Vec<u32> {
+    let Data { samples, features, .. } = *data;
+    let d = features.n_cols();
+    order_of(features, samples.weights(), |row, add| match samples.target() {
+        Target::Values(y) => y.row(row).iter().enumerate().for_each(|(at, y)| add(d + at, *y)),
+        Target::Classes { codes, .. } => add(d, f64::from(codes[row]) + 1.0),
+    })
+}
+
+/// The numbers of samples in an order that depends on their features, their weights, and what `more` adds alone.
+pub fn order_of(
+    features: Features<'_>,
+    weights: Option<&[f64]>,
+    more: impl Fn(usize, &mut dyn FnMut(usize, f64)) + Sync,
+) -> Vec<u32> {
+    let (n, d) = (features.n_rows(), features.n_cols());
+    let keys = parallel::map_below(n, 256, |row| {
         let mut bytes = Vec::new();
         let mut add = |at: usize, x: f64| {
             if x != 0.0 {
@@ -196,26 +284,14 @@ fn canonical_order(samples: &Samples) -> Vec<u32> {
                 bytes.extend_from_slice(&x.to_le_bytes());
             }
         };
-        match samples.features() {
-            Matrix::Dense(dense) => {
-                dense.row(row).iter().enumerate().for_each(|(at, x)| add(at, *x))
-            }
-            Matrix::Sparse(sparse) => {
-                let (columns, values) = sparse.row(row);
-                columns.iter().zip(values).for_each(|(at, x)| add(*at as usize, *x));
-            }
-        }
-        let d = samples.n_features();
-        match samples.target() {
-            Target::Values(y) => y.row(row).iter().enumerate().for_each(|(at, y)| add(d + at, *y)),
-            Target::Classes { codes, .. } => add(d, f64::from(codes[row]) + 1.0),
-        }
-        if let Some(weights) = samples.weights() {
+        features.each(row, &mut add);
+        more(row, &mut add);
+        if let Some(weights) = weights {
             add(d + 1, weights[row]);
         }
         checksum(&bytes)
     });
-    let mut order: Vec<u32> = (0..samples.len() as u32).collect();
+    let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_by_key(|&row| keys[row as usize]);
     // The hash is no random number: columns of a few values would come in groups.
     Stream::new(0, "nn.order", 0).shuffle(&mut order);
@@ -228,7 +304,7 @@ struct SamplesTask<'a, N> {
     layout: &'a Layout,
     network: &'a N,
     scaler: &'a Scaler,
-    features: &'a Matrix,
+    features: Features<'a>,
     /// The rows to learn from.
     rows: &'a [u32],
     targets: &'a Targets,
@@ -259,12 +335,10 @@ impl<N: Network> Task for SamplesTask<'_, N> {
 
     fn validate(&self, weights: &Weights) -> Option<f64> {
         let held = self.held?;
-        let features = held.samples.features();
-        let rows: Vec<u32> = (0..features.n_rows() as u32).collect();
         let mut outputs = Vec::new();
-        for rows in rows.chunks(ROWS) {
+        for rows in held.rows.chunks(ROWS) {
             let x = tensor(
-                self.scaler.apply(features, rows),
+                self.scaler.apply(held.features, rows),
                 [rows.len(), self.scaler.len()],
                 &self.device,
             );

@@ -3,13 +3,16 @@
 //! A network says how outputs come from features ([`Network`]); scaling, targets, losses, training, the fitted model and its
 //! file are here.
 
+mod data;
 mod fit;
 mod model;
 mod scaler;
 mod targets;
 mod texts;
 
+pub use data::{Data, Features};
 pub use fit::{Supervised, fit};
+pub(crate) use fit::{hold_out, order_of};
 pub use model::NetworkModel;
 pub use scaler::Scaler;
 pub use texts::{samples_of, tokens_of};

@@ -1,5 +1,6 @@
 //! Features in units that a network can learn from.
 
+use super::Features;
 use gradus_base::{Error, Result, parallel};
 use gradus_data::{ImageShape, Matrix};
 use gradus_file::{Reader, Writer};
@@ -50,19 +51,57 @@ impl Scaler {
         Self { centre: vec![0.0; n], factor: vec![1.0; n], bounded: false }
     }
 
+    /// Mean 0 and variance 1 for each feature, without a bound, so that there is a way back; a constant feature becomes 0.
+    pub fn standard<'a>(features: impl Into<Features<'a>>, rows: &[u32]) -> Self {
+        let features = features.into();
+        let rows = ascending(&rows[..rows.len().min(SAMPLE)]);
+        let (n, d) = (rows.len().max(1) as f64, features.n_cols());
+        let sums = |of: &(dyn Fn(usize, f64) -> f64 + Sync)| {
+            let parts = parallel::map(rows.chunks(4096).collect::<Vec<_>>(), |rows| {
+                let mut sums = vec![0.0f64; d];
+                for &row in rows {
+                    features.each(row as usize, |at, x| sums[at] += of(at, x));
+                }
+                sums
+            });
+            let mut sums = vec![0.0f64; d];
+            for part in parts {
+                sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+            }
+            sums
+        };
+        let mean: Vec<f64> = sums(&|_, x| x).into_iter().map(|sum| sum / n).collect();
+        let squares = sums(&|at, x| (x - mean[at]).powi(2));
+        // Zeros that a sparse matrix leaves out.
+        let there = sums(&|_, _| 1.0);
+        let factors = squares.iter().zip(&there).zip(&mean).map(|((squares, there), mean)| {
+            let variance = (squares + (n - there) * mean * mean) / n;
+            let deviation = variance.sqrt();
+            // The mean of equal numbers is not always that number.
+            if deviation > 1e-7 * mean.abs() { (1.0 / deviation) as f32 } else { 0.0 }
+        });
+        let factor = factors.collect();
+        Self { centre: mean.iter().map(|mean| *mean as f32).collect(), factor, bounded: false }
+    }
+
     /// The scaler of images of this size.
-    pub fn of_images(features: &Matrix, rows: &[u32], shape: ImageShape) -> Self {
+    pub fn of_images<'a>(
+        features: impl Into<Features<'a>>,
+        rows: &[u32],
+        shape: ImageShape,
+    ) -> Self {
+        let features = features.into();
         let pixels = shape.height * shape.width;
         let channels = shape.channels;
         let mut sums = vec![(0.0f64, 0.0f64); channels];
-        let dense = features.select_rows(&ascending(&rows[..rows.len().min(SAMPLE)])).to_dense();
-        let parts = parallel::map_below(dense.n_rows(), 64, |row| {
+        let rows = ascending(&rows[..rows.len().min(SAMPLE)]);
+        let parts = parallel::map_below(rows.len(), 64, |at| {
             let mut sums = vec![(0.0f64, 0.0f64); channels];
-            for (at, x) in dense.row(row).iter().enumerate() {
+            features.each(rows[at] as usize, |at, x| {
                 let (sum, squares) = &mut sums[at % channels];
                 *sum += x;
                 *squares += x * x;
-            }
+            });
             sums
         });
         for part in parts {
@@ -70,7 +109,7 @@ impl Scaler {
                 *all = (all.0 + one.0, all.1 + one.1);
             }
         }
-        let n = (dense.n_rows() * pixels).max(1) as f64;
+        let n = (rows.len() * pixels).max(1) as f64;
         let of = |at: usize| {
             let (mean, squares) = (sums[at % channels].0 / n, sums[at % channels].1 / n);
             let deviation = (squares - mean * mean).max(0.0).sqrt();
@@ -91,34 +130,39 @@ impl Scaler {
     }
 
     /// Some rows of features, scaled, row after row.
-    pub fn apply(&self, features: &Matrix, rows: &[u32]) -> Vec<f32> {
-        let d = self.len();
+    pub fn apply<'a>(&self, features: impl Into<Features<'a>>, rows: &[u32]) -> Vec<f32> {
+        let (d, features) = (self.len(), features.into());
         let mut out = vec![0.0f32; rows.len() * d];
         let scale = |(x, out): (f32, &mut f32), at: usize| {
             let z = (x - self.centre[at]) * self.factor[at];
             *out = if self.bounded { bound(z) } else { z };
         };
-        parallel::each_row(&mut out, d.max(1), |at, out| match features {
-            Matrix::Dense(dense) => {
-                for (column, (x, out)) in dense.row(rows[at] as usize).iter().zip(out).enumerate() {
-                    scale((*x as f32, out), column);
-                }
-            }
-            Matrix::Sparse(sparse) => {
+        parallel::each_row(&mut out, d.max(1), |at, out| {
+            if let Features::Matrix(Matrix::Sparse(_)) = features {
                 for (column, out) in out.iter_mut().enumerate() {
                     scale((0.0, out), column);
                 }
-                let (columns, values) = sparse.row(rows[at] as usize);
-                for (column, x) in columns.iter().zip(values) {
-                    scale((*x as f32, &mut out[*column as usize]), *column as usize);
-                }
             }
+            features.each(rows[at] as usize, |column, x| {
+                scale((x as f32, &mut out[column]), column);
+            });
         });
         out
     }
 
+    /// Scaled features, row after row, in their own units: the way back of a scaler without a bound.
+    pub fn inverse(&self, scaled: &[f32]) -> Vec<f64> {
+        debug_assert!(!self.bounded, "a bound has no way back");
+        let d = self.len().max(1);
+        let back = |(at, z): (usize, &f32)| {
+            let (centre, factor) = (f64::from(self.centre[at % d]), f64::from(self.factor[at % d]));
+            if factor > 0.0 { centre + f64::from(*z) / factor } else { centre }
+        };
+        scaled.iter().enumerate().map(back).collect()
+    }
+
     /// The derivative of each scaled feature with respect to the feature itself, at these rows.
-    pub fn derivative(&self, features: &Matrix, rows: &[u32]) -> Vec<f32> {
+    pub fn derivative<'a>(&self, features: impl Into<Features<'a>>, rows: &[u32]) -> Vec<f32> {
         let mut z = Self { bounded: false, ..self.clone() }.apply(features, rows);
         let d = self.len().max(1);
         for (at, z) in z.iter_mut().enumerate() {

@@ -1,13 +1,15 @@
 //! The targets of a network: numbers brought to mean 0 and variance 1, or classes; losses and held-out scores.
 
-use crate::device::{numbers, tensor};
-use crate::ops::cross_entropy;
+use super::Features;
+use crate::device::numbers;
+use crate::ops::{cross_entropy, squared_error};
 use burn::tensor::Tensor;
 use gradus_base::{Error, Result};
 use gradus_core::predict::Outputs;
 use gradus_core::report::Baseline;
 use gradus_data::{Samples, Target};
 use gradus_metrics::classification::log_losses;
+use std::borrow::Cow;
 
 /// Mean and standard deviation of each target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,14 +111,9 @@ impl Targets {
                 cross_entropy(outputs, &codes, &weights)
             }
             Kind::Values { values, units } => {
-                let (k, device) = (units.mean.len(), outputs.device());
-                let truth = rows
-                    .iter()
-                    .flat_map(|&row| &values[row as usize * k..][..k])
-                    .copied()
-                    .collect();
-                let off = outputs - tensor(truth, [n, k], &device);
-                ((off.clone() * off) * tensor(weights, [n, 1], &device)).sum() * 0.5
+                let k = units.mean.len();
+                let truth = rows.iter().flat_map(|&row| &values[row as usize * k..][..k]);
+                squared_error(outputs, truth.copied().collect(), &weights)
             }
         };
         sum * (1.0 / n as f64)
@@ -147,13 +144,20 @@ fn units(samples: &Samples) -> Result<Units> {
 
 /// Held-out samples, with the score of a network on them.
 pub struct Held<'a> {
-    pub samples: &'a Samples,
+    pub samples: Cow<'a, Samples>,
+    /// Their features, and which rows of these they are.
+    pub features: Features<'a>,
+    pub rows: Vec<u32>,
     /// The class of the network that each class of these samples is, if it knows it.
     places: Vec<Option<u32>>,
 }
 
 impl<'a> Held<'a> {
-    pub fn new(samples: &'a Samples, outputs: &Outputs) -> Result<Self> {
+    pub fn new(
+        samples: Cow<'a, Samples>,
+        (features, rows): (Features<'a>, Vec<u32>),
+        outputs: &Outputs,
+    ) -> Result<Self> {
         let places = match outputs.labels() {
             None => {
                 let (got, expected) = (samples.values()?.n_cols(), outputs.names().len());
@@ -165,7 +169,7 @@ impl<'a> Held<'a> {
             }
             Some(known) => samples.classes()?.1.iter().map(|label| known.find(label)).collect(),
         };
-        Ok(Self { samples, places })
+        Ok(Self { samples, features, rows, places })
     }
 
     /// What [`score`](Self::score) measures.

@@ -10,7 +10,7 @@ use crate::device::DeviceKind;
 use crate::lm::LmArchitecture;
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
-use crate::supervised::{self, NetworkModel, Scaler, Supervised, Training, tokens_of};
+use crate::supervised::{self, Data, NetworkModel, Scaler, Supervised, Training, tokens_of};
 use crate::train::{ScheduleKind, TrainOptions, plan_epochs};
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
@@ -18,7 +18,7 @@ use gradus_core::dataset::Dataset as _;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::params::Params;
 use gradus_core::report::Choice;
-use gradus_data::{Input, InputKind, Inputs, Samples, TokenCodec, TokenInput, TokenKind};
+use gradus_data::{Input, InputKind, Inputs, TokenCodec, TokenInput, TokenKind};
 use gradus_text::Documents;
 
 /// Steps that a fit should take, where the number of epochs is left out, and the fewest and the most epochs.
@@ -146,19 +146,20 @@ fn n_tokens(inputs: &Inputs) -> usize {
 impl Supervised for TextClassifier {
     type Network = TextNetwork;
 
-    fn architecture(&self, samples: &Samples, n_outputs: usize) -> Result<TextArchitecture> {
-        let encoder = self.encoder(n_tokens(samples.inputs()));
+    fn architecture(&self, data: &Data<'_>, n_outputs: usize) -> Result<TextArchitecture> {
+        let encoder = self.encoder(n_tokens(data.inputs));
         Ok(TextArchitecture { encoder, outputs: n_outputs })
     }
 
-    fn scaler(&self, samples: &Samples, _rows: &[u32]) -> Scaler {
-        Scaler::identity(samples.n_features())
+    fn scaler(&self, data: &Data<'_>, _rows: &[u32]) -> Scaler {
+        Scaler::identity(data.features.n_cols())
     }
 
     fn training(&self, n: usize) -> Training {
         let chosen_batch = if n < 2_000 { 16 } else { 32 };
         let batch = self.batch_size.unwrap_or(chosen_batch).min(n.max(1));
-        let epochs = self.max_iter.unwrap_or_else(|| plan_epochs(n, batch, STEPS, EPOCHS));
+        let planned = || plan_epochs(n, batch, STEPS, EPOCHS);
+        let epochs = self.schedule.iterations(self.max_iter, planned);
         let mut chosen = Vec::new();
         if self.max_iter.is_none() {
             let reason = format!("about {STEPS} steps, from {} to {} epochs", EPOCHS.0, EPOCHS.1);
@@ -167,9 +168,9 @@ impl Supervised for TextClassifier {
         if self.batch_size.is_none() {
             chosen.push(Choice::new("batch_size", batch as f64, format!("{n} documents")));
         }
-        let rate = self.learning_rate.unwrap_or(1e-3);
+        let rate = self.schedule.rate(self.learning_rate, 1e-3);
         let kinds = (OptimizerKind::Adam, self.schedule);
-        let steps = epochs * n.div_ceil(batch);
+        let steps = self.schedule.steps(epochs, n.div_ceil(batch));
         let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
         options.step.weight_decay = self.weight_decay;
         options.step.clip_norm = self.clip_norm;
@@ -234,7 +235,9 @@ impl Fit for TextClassifier {
         let held = job.validation.map(|held| supervised::samples_of(WHAT, &inputs, held));
         let held = held.transpose()?;
         let fingerprint = || data.fingerprint();
-        let (model, report) = supervised::fit(self, &samples, held.as_ref(), job, fingerprint)?;
+        let held = held.as_ref().map(Data::from);
+        let data = Data::from(&samples);
+        let (model, report) = supervised::fit(self, &data, held.as_ref(), job, fingerprint)?;
         Ok(Fitted { params: self.clone(), model, report })
     }
 }

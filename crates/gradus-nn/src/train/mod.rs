@@ -2,8 +2,10 @@
 //! [`gradus_core::iterate`] adds to it: held-out scores, checkpoints, stopping, several starts.
 
 mod options;
+mod range;
 
 pub use options::{ScheduleKind, TrainOptions, plan_epochs};
+pub use range::Range;
 
 use crate::layers::Pass;
 use crate::optimizer::{StepSettings, Trained, average};
@@ -12,7 +14,7 @@ use burn::tensor::{Device, Tensor};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{Solver, Step, Watch};
-use gradus_core::report::Measure;
+use gradus_core::report::{Measure, StopReason};
 use gradus_file::{Reader, Writer};
 
 /// What a network learns: its weights, its data and its loss.
@@ -62,6 +64,8 @@ pub struct TrainState {
     pub epoch: u64,
     /// The number of the start.
     pub restart: u64,
+    /// The losses of a range test.
+    pub range: Range,
 }
 
 impl TrainState {
@@ -125,6 +129,21 @@ impl<T: Task> Trainer<'_, T> {
         Ok((losses, sums))
     }
 
+    /// Takes a step along these gradients.
+    fn take_step(&self, state: &mut TrainState, gradients: Vec<Option<Tensor<1>>>) {
+        let settings = StepSettings {
+            rate: self.options.rate(state.trained.steps as usize),
+            ..self.options.step
+        };
+        state.trained.step(self.task.layout(), gradients, &settings);
+        if let Some(mean) = &mut state.average {
+            // Few steps have been averaged at first: the average follows faster.
+            let t = state.trained.steps as f64;
+            let decay = self.options.average.min((1.0 + t) / (10.0 + t));
+            average(mean, &state.trained.weights, decay);
+        }
+    }
+
     /// The losses of batches, read from the device; the first that is no number is an error.
     fn read(
         &self,
@@ -178,10 +197,14 @@ impl<T: Task> Solver for Trainer<'_, T> {
             average,
             epoch: 0,
             restart: restart as u64,
+            range: Range::default(),
         })
     }
 
     fn step(&self, state: &mut TrainState, watch: &Watch<'_>) -> Result<Step> {
+        if self.options.range.is_some() {
+            return if watch.stopped() { Ok(Step::Stopped) } else { self.range_step(state) };
+        }
         let before = state.clone();
         let mut order: Vec<u32> = (0..self.task.n_units_of(state.epoch) as u32).collect();
         let seed = self.options.seed.wrapping_add(state.restart);
@@ -197,17 +220,7 @@ impl<T: Task> Solver for Trainer<'_, T> {
             let (loss, gradients) = self.gradients(&mut state.trained.weights, batch, stream)?;
             let scaled = loss.into_iter().reduce(|a, b| a + b).expect("a batch has a unit");
             losses.push(scaled * (batch.len() as f64 / n as f64));
-            let settings = StepSettings {
-                rate: self.options.schedule.rate(state.trained.steps as usize),
-                ..self.options.step
-            };
-            state.trained.step(self.task.layout(), gradients, &settings);
-            if let Some(mean) = &mut state.average {
-                // Few steps have been averaged at first: the average follows faster.
-                let t = state.trained.steps as f64;
-                let decay = self.options.average.min((1.0 + t) / (10.0 + t));
-                average(mean, &state.trained.weights, decay);
-            }
+            self.take_step(state, gradients);
             if losses.len() == READ || at + 1 == steps {
                 self.read(&mut losses, (state.epoch, read), &mut total)?;
                 read = at + 1;
@@ -219,16 +232,30 @@ impl<T: Task> Solver for Trainer<'_, T> {
     }
 
     fn validate(&self, state: &TrainState) -> Option<f64> {
-        self.task.validate(state.weights())
+        match self.options.range {
+            // A held-out score after each step would take longer than the steps.
+            Some(_) => None,
+            None => self.task.validate(state.weights()),
+        }
     }
 
     fn validate_kept(&self, state: &TrainState) -> Option<f64> {
-        self.task.validate_kept(state.weights())
+        match self.options.range {
+            Some(_) => None,
+            None => self.task.validate_kept(state.weights()),
+        }
+    }
+
+    fn ended(&self, state: &TrainState) -> Option<StopReason> {
+        (self.options.range.is_some() && state.range.is_over()).then_some(StopReason::NoImprovement)
     }
 
     fn measures(&self, state: &TrainState) -> Vec<Measure> {
-        let rate = self.options.schedule.rate(state.trained.steps.saturating_sub(1) as usize);
+        let rate = self.options.rate(state.trained.steps.saturating_sub(1) as usize);
         let mut measures = vec![Measure::new("learning rate", rate)];
+        if self.options.range.is_some() {
+            return measures;
+        }
         measures.extend(self.task.measures(state.weights()));
         measures
     }
@@ -247,6 +274,9 @@ impl<T: Task> Solver for Trainer<'_, T> {
         }
         let counts = vec![state.trained.steps, state.epoch, state.restart];
         file.tensor_owned(&format!("{prefix}counts"), &[3], counts);
+        if self.options.range.is_some() {
+            file.tensor_owned(&format!("{prefix}range"), &[3], state.range.to_vec());
+        }
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<TrainState> {
@@ -258,7 +288,11 @@ impl<T: Task> Solver for Trainer<'_, T> {
             .then(|| Weights::read(layout, &format!("{prefix}average."), file, device))
             .transpose()?;
         let counts: Vec<u64> = file.tensor(&format!("{prefix}counts"), &[3])?;
+        let range = match self.options.range {
+            Some(_) => Range::from_vec(&file.tensor::<f64>(&format!("{prefix}range"), &[3])?),
+            None => Range::default(),
+        };
         let trained = Trained { weights, first, second, steps: counts[0] };
-        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2] })
+        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2], range })
     }
 }

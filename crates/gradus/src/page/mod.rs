@@ -10,6 +10,7 @@ mod components;
 mod parts;
 mod path;
 mod recommender;
+mod reconstruction;
 mod samples;
 mod tested;
 mod topics;
@@ -66,6 +67,9 @@ pub fn latent_page(
 ) -> Option<Result<Page>> {
     if let Some(model) = autoencoder::autoencoder(fitted) {
         return Some(autoencoder::autoencoder_page(fitted, model, title, samples));
+    }
+    if let Some(model) = reconstruction::autoencoder(fitted) {
+        return Some(reconstruction::reconstruction_page(fitted, model, title, samples));
     }
     let model = components::components(fitted)?;
     Some(components::components_page(fitted, model, title, samples))

@@ -2,6 +2,7 @@
 
 mod backprop;
 mod bias_variance;
+mod learning_rate;
 mod optimize;
 mod recovery;
 
@@ -18,6 +19,7 @@ const LABS: &[Entry] = &[
     (optimize::command, optimize::run),
     (backprop::command, backprop::run),
     (bias_variance::command, bias_variance::run),
+    (learning_rate::command, learning_rate::run),
     (recovery::command, recovery::run),
 ];
 
