@@ -2,6 +2,7 @@
 
 mod backprop;
 mod bias_variance;
+mod fairness;
 mod optimize;
 mod recovery;
 
@@ -19,6 +20,7 @@ const LABS: &[Entry] = &[
     (backprop::command, backprop::run),
     (bias_variance::command, bias_variance::run),
     (recovery::command, recovery::run),
+    (fairness::command, fairness::run),
 ];
 
 pub fn command() -> Command {
