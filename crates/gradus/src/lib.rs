@@ -87,6 +87,8 @@ mod book {
     struct Topics;
     #[doc = include_str!("../../../docs/spectra.md")]
     struct Spectra;
+    #[doc = include_str!("../../../docs/fairness.md")]
+    struct Fairness;
 }
 
 /// The names that most programs need.
