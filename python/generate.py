@@ -82,8 +82,8 @@ SOURCES = {
 }
 
 
-#: Models that have no class.
-WITHOUT: set[str] = set()
+#: Models that have no class: what learns from groups as well is in `gradus.audit`.
+WITHOUT = {"fairreduction", "fairthresholds", "fairfeatures"}
 
 #: Bases of models whose fits take no weights of samples, and so no weights of classes by name.
 WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier"}

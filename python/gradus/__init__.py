@@ -11,10 +11,11 @@ Estimators live in family modules and behave as scikit-learn's do::
     Als(rank=32).fit((users, items, ratings)).recommend(["ann", "bob"], n=10)
 
 `gradus.load` opens a model file, whichever of Python, Rust and the command line wrote it.
+`gradus.audit` measures whether a model treats groups alike.
 `gradus.compare` tells which model suits your data, `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 
-from gradus import factor, latent, linear, nn, text
+from gradus import audit, factor, latent, linear, nn, text
 from gradus._base import load, models
 from gradus._compare import Comparison, compare
 from gradus._gradus import __version__, get_threads, set_threads
@@ -29,6 +30,7 @@ __all__ = [
     "RegularizationPath",
     "Report",
     "__version__",
+    "audit",
     "compare",
     "factor",
     "get_threads",

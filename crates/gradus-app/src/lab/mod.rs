@@ -2,6 +2,7 @@
 
 pub mod backprop;
 pub mod bias_variance;
+pub mod fairness;
 pub mod learning_rate;
 pub mod optimize;
 pub mod recovery;

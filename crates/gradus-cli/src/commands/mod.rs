@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod analogy;
+mod audit;
 mod compare;
 mod demo;
 mod evaluate;
@@ -51,6 +52,7 @@ const COMMANDS: &[Entry] = &[
     (translate::command, translate::run),
     (info::command, info::run),
     (report::command, report::run),
+    (audit::command, audit::run),
     (models::command, models::run),
     (make::command, make::run),
     (lab::command, lab::run),

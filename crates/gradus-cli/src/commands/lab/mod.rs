@@ -2,6 +2,7 @@
 
 mod backprop;
 mod bias_variance;
+mod fairness;
 mod learning_rate;
 mod optimize;
 mod recovery;
@@ -21,6 +22,7 @@ const LABS: &[Entry] = &[
     (bias_variance::command, bias_variance::run),
     (learning_rate::command, learning_rate::run),
     (recovery::command, recovery::run),
+    (fairness::command, fairness::run),
 ];
 
 pub fn command() -> Command {

@@ -1,0 +1,3 @@
+//! Audits of models: whether they treat groups alike.
+
+pub mod fairness;

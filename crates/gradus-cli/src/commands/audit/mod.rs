@@ -1,0 +1,28 @@
+//! `gradus audit …`: audits of a model, one file each.
+
+mod fairness;
+
+use super::Entry;
+use crate::output::{Context, Failure, Outcome};
+use clap::{ArgMatches, Command};
+
+const AUDITS: &[Entry] = &[(fairness::command, fairness::run)];
+
+pub fn command() -> Command {
+    Command::new("audit")
+        .about("Audit a model: whether it treats groups alike")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(AUDITS.iter().map(|(definition, _)| definition()))
+}
+
+pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
+    let found = matches.subcommand().and_then(|(name, matches)| {
+        let audit = AUDITS.iter().find(|(definition, _)| definition().get_name() == name)?;
+        Some((audit.1, matches))
+    });
+    match found {
+        Some((work, matches)) => work(matches, context),
+        None => Err(Failure::Usage("audit: no such audit; see `gradus audit --help`".into())),
+    }
+}
