@@ -24,8 +24,10 @@
 //! | [`optim`] | losses and optimisers |
 //! | [`metrics`] | metrics, splits, and intervals around a score |
 //! | [`select`] | evaluating a model, and choosing parameters by trying them |
+//! | [`audit`] | whether a model treats groups alike |
 //! | [`report`], [`page`] | charts, and the page of a model |
 
+pub use gradus_audit as audit;
 pub use gradus_base::{Error, Result};
 pub use gradus_data as data;
 pub use gradus_latent as latent;

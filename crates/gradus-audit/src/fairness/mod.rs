@@ -1,0 +1,1 @@
+//! Fairness: how decisions, errors and probabilities differ between the groups of a sensitive attribute.
