@@ -14,7 +14,7 @@ Estimators live in family modules and behave as scikit-learn's do::
 `gradus.compare` tells which model suits your data, `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 
-from gradus import factor, latent, linear, nn, text
+from gradus import audit, factor, latent, linear, nn, text
 from gradus._base import load, models
 from gradus._compare import Comparison, compare
 from gradus._gradus import __version__, get_threads, set_threads
@@ -29,6 +29,7 @@ __all__ = [
     "RegularizationPath",
     "Report",
     "__version__",
+    "audit",
     "compare",
     "factor",
     "get_threads",

@@ -17,6 +17,7 @@ mod error;
 mod fit;
 mod lists;
 mod model;
+mod robustness;
 mod side;
 mod table;
 mod text;
@@ -52,6 +53,8 @@ mod _gradus {
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
     use super::model::{Model, centres_model};
+    #[pymodule_export]
+    use super::robustness::audit_robustness;
     #[pymodule_export]
     use super::side::with_features;
     #[pymodule_export]

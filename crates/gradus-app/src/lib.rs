@@ -23,9 +23,11 @@
 //! | [`embed`] | finds the names nearest to a name |
 //! | [`select`] | chooses parameters by trying them |
 //! | [`compare`] | chooses a model by comparing them within a time budget |
+//! | [`audit`] | audits a model: its robustness |
 //! | [`report`] | draws the page of a model |
 //! | [`lab`] | experiments that show how things work |
 
+pub mod audit;
 pub mod compare;
 pub mod data;
 pub mod embed;

@@ -153,6 +153,15 @@ impl Weights {
         Self { tensors: tensors.collect() }
     }
 
+    /// The same values without gradients.
+    #[must_use]
+    pub fn untracked(&self) -> Self {
+        let plain = |tensor: &Tensor<1>| {
+            if tensor.is_autodiff() { tensor.clone().inner() } else { tensor.clone() }
+        };
+        Self { tensors: self.tensors.iter().map(plain).collect() }
+    }
+
     /// The gradient of each trained tensor, by place; `None` of statistics, and of a tensor that the loss does not depend on.
     pub fn gradients(&self, found: &mut Gradients) -> Vec<Option<Tensor<1>>> {
         self.tensors.iter().map(|tensor| tensor.grad_remove(found)).collect()

@@ -4,6 +4,7 @@ pub mod backprop;
 pub mod bias_variance;
 pub mod optimize;
 pub mod recovery;
+pub mod tradeoff;
 
 use gradus_report::{Background, Chart, Page};
 

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod analogy;
+mod audit;
 mod compare;
 mod demo;
 mod evaluate;
@@ -48,6 +49,7 @@ const COMMANDS: &[Entry] = &[
     (generate::command, generate::run),
     (translate::command, translate::run),
     (info::command, info::run),
+    (audit::command, audit::run),
     (report::command, report::run),
     (models::command, models::run),
     (make::command, make::run),

@@ -1,7 +1,8 @@
 //! The fit of a network that predicts from features.
 
+use super::adversary::Perturber;
 use super::targets::{Held, Targets, Units, doubles};
-use super::{Network, NetworkModel, Scaler, Training};
+use super::{AdversarialNorm, Adversary, Network, NetworkModel, Scaler, Training};
 use crate::device::tensor;
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
@@ -49,6 +50,11 @@ pub trait Supervised: Fit {
 
     /// Whether all classes count the same.
     fn balanced(&self) -> bool;
+
+    /// The perturbations to learn against, if any.
+    fn adversary(&self) -> Option<Adversary> {
+        None
+    }
 
     /// Epochs without improvement after which the fit ends, and the number of random starts.
     fn patience_and_restarts(&self) -> (usize, usize);
@@ -123,6 +129,14 @@ pub fn fit<P: Supervised, D>(
     let network = P::Network::new(&architecture, &mut layout)?;
     let scaler = params.scaler(samples, rows);
     let training = params.training(rows.len());
+    let adversary = params.adversary();
+    let perturber =
+        adversary.map(|options| Perturber::new(options, samples, rows, &scaler)).transpose()?;
+    // The epoch that stands perturbations best is kept, so held-out samples are perturbed, too.
+    let held_targets = match (&held, &perturber) {
+        (Some(held), Some(_)) => Some(Targets::held_out(held)),
+        _ => None,
+    };
     let task = SamplesTask::<P::Network> {
         model,
         layout: &layout,
@@ -133,6 +147,8 @@ pub fn fit<P: Supervised, D>(
         targets: &targets,
         units: targets.units(),
         held: held.as_ref(),
+        perturber: perturber.as_ref(),
+        held_targets: held_targets.as_ref(),
         device: device.clone(),
     };
     let warm = job.warm_model::<NetworkModel<P::Network>>().filter(|warm| warm.layout == layout);
@@ -156,6 +172,21 @@ pub fn fit<P: Supervised, D>(
         ..LoopOptions::default()
     };
     let (state, mut report) = iterate::run(&trainer, &options.chosen(training.chosen), job)?;
+    if let Some(adversary) = adversary {
+        report.notes.push(format!(
+            "learned against perturbations of radius {} in {}{}",
+            adversary.radius,
+            match adversary.norm {
+                AdversarialNorm::Linf => "linf",
+                AdversarialNorm::L2 => "l2",
+            },
+            if held.is_some() {
+                "; the held-out log loss is that of perturbed samples"
+            } else {
+                ""
+            }
+        ));
+    }
     if let Some(held) = &held {
         report.compare_with(held.baseline(samples, &targets).into_iter().collect());
         if validation.is_none() {
@@ -231,6 +262,8 @@ struct SamplesTask<'a, N> {
     targets: &'a Targets,
     units: Units,
     held: Option<&'a Held<'a>>,
+    perturber: Option<&'a Perturber>,
+    held_targets: Option<&'a Targets>,
     device: Device,
 }
 
@@ -245,6 +278,13 @@ impl<N: Network> Task for SamplesTask<'_, N> {
 
     fn loss(&self, weights: &Weights, units: &[u32], pass: &Pass) -> Tensor<1> {
         let rows: Vec<u32> = units.iter().map(|&unit| self.rows[unit as usize]).collect();
+        if let Some(perturber) = self.perturber.filter(|_| pass.is_training()) {
+            let z = self.scaler.unbounded(self.features, &rows);
+            let z = tensor(z, [rows.len(), self.scaler.len()], &self.device);
+            let z = self.network.augment(z, pass);
+            let parts = (self.network, weights, self.scaler);
+            return perturber.loss(parts, &z, (self.targets, &rows), pass);
+        }
         let x = tensor(
             self.scaler.apply(self.features, &rows),
             [rows.len(), self.scaler.len()],
@@ -260,6 +300,12 @@ impl<N: Network> Task for SamplesTask<'_, N> {
         let rows: Vec<u32> = (0..features.n_rows() as u32).collect();
         let mut outputs = Vec::new();
         for rows in rows.chunks(ROWS) {
+            if let (Some(perturber), Some(targets)) = (self.perturber, self.held_targets) {
+                let z = self.scaler.unbounded(features, rows);
+                let parts = (self.network, weights, self.scaler);
+                outputs.extend(doubles(perturber.outputs(parts, z, (targets, rows))));
+                continue;
+            }
             let x = tensor(
                 self.scaler.apply(features, rows),
                 [rows.len(), self.scaler.len()],

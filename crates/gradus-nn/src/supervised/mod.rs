@@ -3,12 +3,14 @@
 //! A network says how outputs come from features ([`Network`]); scaling, targets, losses, training, the fitted model and its
 //! file are here.
 
+mod adversary;
 mod fit;
 mod model;
 mod scaler;
 mod targets;
 mod texts;
 
+pub use adversary::{AdversarialNorm, Adversary};
 pub use fit::{Supervised, fit};
 pub use model::NetworkModel;
 pub use scaler::Scaler;

@@ -174,7 +174,8 @@ impl<N: Network> Gradient for NetworkModel<N> {
         let binary = n_outputs == 1 && k == 2;
         let unit = |at: usize| self.units.deviation.get(at).copied().unwrap_or(1.0);
         let mean = |at: usize| self.units.mean.get(at).copied().unwrap_or(0.0);
-        let (mut scores, mut values) = (Vec::with_capacity(n * n_outputs), Vec::with_capacity(n * d));
+        let (mut scores, mut values) =
+            (Vec::with_capacity(n * n_outputs), Vec::with_capacity(n * d));
         let all: Vec<u32> = (0..n as u32).collect();
         for (part, rows) in all.chunks(ROWS).enumerate() {
             let x = tensor(self.scaler.apply(features, rows), [rows.len(), d], &Device::flex());

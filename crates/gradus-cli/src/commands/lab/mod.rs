@@ -4,6 +4,7 @@ mod backprop;
 mod bias_variance;
 mod optimize;
 mod recovery;
+mod tradeoff;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
@@ -19,6 +20,7 @@ const LABS: &[Entry] = &[
     (backprop::command, backprop::run),
     (bias_variance::command, bias_variance::run),
     (recovery::command, recovery::run),
+    (tradeoff::command, tradeoff::run),
 ];
 
 pub fn command() -> Command {
