@@ -52,7 +52,7 @@ pub(super) fn step(norm: Norm, gradient: &[f64], size: f64, dense: f64, out: &mu
         }
         Norm::L1 => {
             out.fill(0.0);
-            let n = ((dense * gradient.len() as f64).ceil() as usize).clamp(1, gradient.len());
+            let n = ((dense * gradient.len() as f64) as usize).clamp(1, gradient.len());
             let mut order: Vec<u32> = (0..gradient.len() as u32).collect();
             let steeper = |a: &u32, b: &u32| {
                 let (x, y) = (gradient[*a as usize].abs(), gradient[*b as usize].abs());

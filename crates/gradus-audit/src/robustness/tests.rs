@@ -140,7 +140,8 @@ fn shortest_perturbations_of_linear_models_are_found_to_one_in_a_hundred() {
 fn attacks_at_a_radius_succeed_just_beyond_the_exact_distance_and_never_before() {
     for attack in [Attack::Fgsm, Attack::Pgd, Attack::ApgdCe, Attack::ApgdDlr, Attack::ApgdT] {
         for norm in [Norm::Linf, Norm::L2, Norm::L1] {
-            let k = if attack == Attack::Fgsm { 2 } else { 4 };
+            // Of more classes a loss that looks at all of them at once may follow one that is not the nearest.
+            let k = if attack == Attack::ApgdT { 4 } else { 2 };
             let (d, n) = (6, 20);
             let victim = Linear::random(8, k, d, Access::Gradients);
             let x = rows(n, d);
@@ -161,9 +162,7 @@ fn attacks_at_a_radius_succeed_just_beyond_the_exact_distance_and_never_before()
                 before, 0,
                 "{attack} {norm}: a decision changed within the certified radius"
             );
-            // Losses that look at all classes at once may follow one that is not the nearest.
-            let most = if attack == Attack::ApgdT || k == 2 { n } else { n * 9 / 10 };
-            assert!(beyond >= most, "{attack} {norm}: {beyond} of {n}");
+            assert_eq!(beyond, n, "{attack} {norm}");
         }
     }
 }
@@ -367,7 +366,7 @@ fn bad_input_is_refused_with_what_would_work() {
         text(&x, &truth, RobustnessOptions { attacks: vec![Attack::Pgd], ..options.clone() });
     assert!(
         error.contains("gradient")
-            && error.contains("would work: square, differences, hopskipjump"),
+            && error.contains("would work: square, differences, transfer, hopskipjump"),
         "{error}"
     );
     let error = text(&x, &truth, RobustnessOptions { queries: 0, ..options.clone() });
