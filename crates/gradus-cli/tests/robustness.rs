@@ -88,7 +88,9 @@ fn wrong_input_is_named_with_what_would_work() {
     let folder = blobs();
     folder.out("make regression --samples 100 --features 4 --seed 1 -o numbers.csv");
     folder.out("fit ridge numbers.csv --target y -o ridge.gradus");
-    folder.out("fit majority train.csv --target y -o majority.gradus");
+    let line = |at: usize| format!("{},{}\n", ["good fine", "bad awful"][at % 2], at % 2);
+    folder.write("texts.csv", format!("text,y\n{}", (0..60).map(line).collect::<String>()));
+    folder.out("fit fasttext texts.csv --text text --target y -o texts.gradus");
     folder.write("holes.csv", "x1,x2,x3,x4,y\n1,2,,4,0\n");
     let cases = [
         (
@@ -106,7 +108,7 @@ fn wrong_input_is_named_with_what_would_work() {
         ("linear.gradus test.csv --immutable x1,x2,x3,x4", "no feature may change"),
         ("linear.gradus test.csv --integer x1 --attacks exact", "take fab-t"),
         ("linear.gradus holes.csv", "x3"),
-        ("majority.gradus test.csv --attacks pgd", "these would work: square"),
+        ("texts.gradus texts.csv", "attacks change numbers, pixels and words of categories"),
         ("ridge.gradus numbers.csv", "cannot predict classes"),
     ];
     for (words, message) in cases {

@@ -201,6 +201,12 @@ pub fn robustness(
     let Some(labels) = model.outputs().labels() else {
         return Err(fitted.unsupported(Capability::PredictClasses));
     };
+    if Space::of_inputs(norm, model.inputs()).unit.iter().all(|unit| *unit == 0.0) {
+        return Err(Error::data(format!(
+            "model `{}` learns from texts, which stay as they are: attacks change numbers, pixels and words of categories",
+            fitted.kind
+        )));
+    }
     let all = read(request, model, remarks)?;
     let count = all.len();
     let (rows, samples) = drawn(request, &all);

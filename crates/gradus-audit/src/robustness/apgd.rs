@@ -2,7 +2,7 @@
 //! point then. For `l1` with sparse steps (Croce and Hein, 2021).
 
 use super::Norm;
-use super::gradient::step;
+use super::gradient::step_from;
 use super::loss::AttackLoss;
 use super::problem::{Found, Point, Problem, Slope};
 use super::space::Moves;
@@ -77,7 +77,8 @@ impl Climb {
     fn advance(&mut self, moves: &Moves<'_>, eps: f64, iteration: usize) {
         let norm = moves.space.norm;
         let mut next = vec![0.0; self.delta.len()];
-        step(norm, &self.gradient, self.size, self.dense, &mut next);
+        let from = (self.row, &self.delta[..]);
+        step_from(moves, from, &self.gradient, (self.size, self.dense), &mut next);
         next.iter_mut().zip(&self.delta).for_each(|(next, x)| *next += x);
         moves.project(self.row, &mut next, eps);
         if norm != Norm::L1 {

@@ -1,7 +1,7 @@
 //! Projected gradient descent on gradients estimated from scores: by differences along each coordinate where there are few, else
 //! along random directions in pairs (Ilyas et al., 2018).
 
-use super::gradient::step;
+use super::gradient::step_from;
 use super::problem::{Found, Point, Problem};
 use gradus_base::Result;
 
@@ -71,7 +71,7 @@ pub(super) fn differences(
             let length = norm.dual_length(&gradient).max(f64::MIN_POSITIVE);
             velocity.iter_mut().zip(&gradient).for_each(|(v, g)| *v = MOMENTUM * *v + g / length);
             let mut by = vec![0.0; m];
-            step(norm, &velocity, size, 0.2, &mut by);
+            step_from(moves, (row, &delta[..]), &velocity, (size, 0.2), &mut by);
             delta.iter_mut().zip(&by).for_each(|(x, by)| *x += by);
             moves.project(row, &mut delta, eps);
         }

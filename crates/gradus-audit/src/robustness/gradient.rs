@@ -68,6 +68,27 @@ pub(super) fn step(norm: Norm, gradient: &[f64], size: f64, dense: f64, out: &mu
     }
 }
 
+/// A step from a perturbation. Of `l1` coordinates that a bound stops take no part: a step on them would go nowhere.
+pub(super) fn step_from(
+    moves: &Moves<'_>,
+    (row, delta): Point<'_>,
+    gradient: &[f64],
+    (size, dense): (f64, f64),
+    out: &mut [f64],
+) {
+    let norm = moves.space.norm;
+    if norm != Norm::L1 {
+        return step(norm, gradient, size, dense, out);
+    }
+    let (low, high) = (moves.low(row), moves.high(row));
+    let free = |at: usize| {
+        let (g, x) = (gradient[at], delta[at]);
+        if (g > 0.0 && x >= high[at]) || (g < 0.0 && x <= low[at]) { 0.0 } else { g }
+    };
+    let gradient: Vec<f64> = (0..gradient.len()).map(free).collect();
+    step(norm, &gradient, size, dense, out);
+}
+
 /// The perturbation of length `eps` along which a linear function with this gradient rises the most; `out` stays in the bounds.
 pub(super) fn steepest(moves: &Moves<'_>, row: u32, gradient: &[f64], eps: f64, out: &mut [f64]) {
     let norm = moves.space.norm;
@@ -129,7 +150,6 @@ pub(super) fn fgsm(problem: &Problem<'_>, rows: &[u32], eps: f64) -> Result<Foun
 
 /// Steps along the gradient, each projected back into the ball.
 pub(super) fn pgd(problem: &Problem<'_>, rows: &[u32], eps: f64, options: &Pgd) -> Result<Found> {
-    let norm = problem.moves.space.norm;
     let mut found: Found = vec![None; rows.len()];
     let size = eps * options.step.unwrap_or(2.5 / options.iterations.max(1) as f64);
     for restart in 0..options.restarts.max(1) {
@@ -161,7 +181,8 @@ pub(super) fn pgd(problem: &Problem<'_>, rows: &[u32], eps: f64, options: &Pgd) 
                 let pairs = walk.velocity.iter_mut().zip(&slope.gradient);
                 pairs.for_each(|(v, g)| *v = options.momentum * *v + g / length);
                 let mut by = vec![0.0; walk.delta.len()];
-                step(norm, &walk.velocity, size, 0.05, &mut by);
+                let from = (walk.row, &walk.delta[..]);
+                step_from(&problem.moves, from, &walk.velocity, (size, 0.05), &mut by);
                 walk.delta.iter_mut().zip(&by).for_each(|(x, by)| *x += by);
                 problem.moves.project(walk.row, &mut walk.delta, eps);
                 next.push(walk);
@@ -180,7 +201,6 @@ pub(super) fn transferred(
     eps: f64,
     iterations: usize,
 ) -> Result<Vec<Vec<f64>>> {
-    let norm = surrogate.moves.space.norm;
     let size = eps * (2.5 / iterations.max(1) as f64).min(1.0);
     let mut deltas = vec![vec![0.0; surrogate.n_moves()]; rows.len()];
     let mut velocities = deltas.clone();
@@ -194,7 +214,7 @@ pub(super) fn transferred(
         {
             let length = Norm::L1.length(&slope.gradient).max(f64::MIN_POSITIVE);
             velocity.iter_mut().zip(&slope.gradient).for_each(|(v, g)| *v += g / length);
-            step(norm, velocity, size, 0.05, &mut by);
+            step_from(&surrogate.moves, (row, &delta[..]), velocity, (size, 0.05), &mut by);
             delta.iter_mut().zip(&by).for_each(|(x, by)| *x += by);
             surrogate.moves.project(row, delta, eps);
         }
