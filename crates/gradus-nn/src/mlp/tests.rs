@@ -166,6 +166,10 @@ fn what_was_trained_against_perturbations_stands_them() {
         assert!(clean > 0.8 && robust > 0.7, "{params:?}: {clean} {robust}");
         assert!(fitted.report.notes.iter().any(|note| note.contains("perturbations of radius")));
     }
+    // In l2 the radius bounds all changes together, which leaves most of what the weak features say.
+    let fitted =
+        plain.clone().adversarial(0.5).adversarial_norm(AdversarialNorm::L2).fit(&data).unwrap();
+    assert!(accuracy(&fitted.model, &other) > 0.88);
     assert!(
         plain.adversarial(-1.0).fit(&data).unwrap_err().to_string().contains("`adversarial` = -1")
     );
