@@ -11,7 +11,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, cold, completion, curve, defaults, fasttext, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
+from suites import als, bayes, cold, completion, curve, defaults, fairness, fasttext, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
 from suites import metrics, nmf, nn, pca, python, quality, robustness, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
@@ -46,6 +46,7 @@ SUITES = {
     "words": words,
     "fasttext": fasttext,
     "sentences": sentences,
+    "fairness": fairness,
     "formats": formats,
     "stream": stream,
     "versions": versions,

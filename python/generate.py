@@ -67,7 +67,7 @@ SOURCES = {
 
 
 #: Models that have no class: the package hands over no images and no pairs of texts, and asks transformers of texts nothing.
-WITHOUT = {"cnn", "vit", "lm", "textclassifier", "seq2seq"}
+WITHOUT = {"cnn", "vit", "lm", "textclassifier", "seq2seq", "fairreduction", "fairthresholds", "fairfeatures"}
 
 
 def base_of(model: dict) -> str:

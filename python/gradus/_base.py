@@ -257,13 +257,14 @@ def _classes() -> dict[str, type[Estimator]]:
 
 
 def models() -> dict[str, type[Estimator]]:
-    """Every estimator by the name it has on the command line. Networks of images and texts have no class in Python.
+    """Every estimator by the name it has on the command line. Networks of images and texts have no class in Python; what learns
+    from groups as well is in `gradus.audit`.
 
     >>> import gradus
     >>> gradus.models()["ridge"]
     <class 'gradus.linear.Ridge'>
     """
-    return _classes()
+    return {name: kind for name, kind in _classes().items() if DESCRIBED[name]["family"] != "audit"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

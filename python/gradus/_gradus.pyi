@@ -83,6 +83,59 @@ def fit_ratings(
     progress: Step | None = None,
     warm: Model | None = None,
 ) -> Model: ...
+Attributes = list[tuple[str, list[str], NDArray[np.uint32]]]
+
+def check_groups(name: str, values: NDArray[np.float64]) -> None: ...
+def measure_by_group(
+    measure: str,
+    truth: NDArray[np.float64],
+    predicted: NDArray[np.float64],
+    attributes: Attributes,
+    weights: NDArray[np.float64] | None = None,
+) -> tuple[float, list[str], list[float]]: ...
+def fairness_of_decisions(
+    options: str,
+    truth: NDArray[np.bool_],
+    decisions: NDArray[np.bool_],
+    attributes: Attributes,
+    probability: NDArray[np.float64] | None = None,
+    scores: NDArray[np.float64] | None = None,
+    conditional: tuple[str, list[str], NDArray[np.uint32]] | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> str: ...
+def fairness_of_values(
+    options: str,
+    truth: NDArray[np.float64],
+    predicted: NDArray[np.float64],
+    attributes: Attributes,
+    weights: NDArray[np.float64] | None = None,
+) -> str: ...
+def fairness_of_exposure(
+    options: str, lists: NDArray[np.int64], attributes: Attributes, reference: NDArray[np.float64] | None = None
+) -> str: ...
+def fairness_of_quality(options: str, quality: NDArray[np.float64], attributes: Attributes) -> str: ...
+def group_thresholds(
+    constraint: str,
+    scores: NDArray[np.float64],
+    truth: NDArray[np.bool_],
+    attributes: Attributes,
+    weights: NDArray[np.float64] | None = None,
+) -> str: ...
+def fit_grouped(
+    name: str,
+    params: str,
+    features: Features,
+    attributes: Attributes,
+    codes: NDArray[np.uint32],
+    classes: Any,
+    weights: NDArray[np.float64] | None = None,
+    target: list[str] | None = None,
+    progress: Step | None = None,
+) -> Model: ...
+def group_columns(model: Model) -> list[str]: ...
+def decide_grouped(
+    model: Model, features: Features, attributes: Attributes | None = None, probabilities: bool = False
+) -> list[float]: ...
 def fit_texts(name: str, params: str, texts: list[str]) -> tuple[Model, Sparse]: ...
 def transform_texts(model: Model, texts: list[str]) -> Sparse: ...
 def fit_documents(name: str, params: str, corpus: Corpus, progress: Any = None) -> Model: ...

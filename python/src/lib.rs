@@ -7,6 +7,7 @@
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
 mod app;
+mod audit;
 mod batches;
 mod compare;
 mod data;
@@ -35,6 +36,12 @@ static MEMORY: LargePages = LargePages::SYSTEM;
 mod _gradus {
     #[pymodule_export]
     use super::app::info;
+    #[pymodule_export]
+    use super::audit::{
+        check_groups, decide_grouped, fairness_of_decisions, fairness_of_exposure,
+        fairness_of_quality, fairness_of_values, fit_grouped, group_columns, group_thresholds,
+        measure_by_group,
+    };
     #[pymodule_export]
     use super::batches::Batches;
     #[pymodule_export]

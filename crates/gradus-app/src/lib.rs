@@ -23,8 +23,8 @@
 //! | [`embed`] | finds the names nearest to a name |
 //! | [`select`] | chooses parameters by trying them |
 //! | [`compare`] | chooses a model by comparing them within a time budget |
-//! | [`audit`] | audits a model: its robustness |
 //! | [`report`] | draws the page of a model |
+//! | [`audit`] | audits a model: whether small changes reverse its decisions, whether it treats groups alike |
 //! | [`lab`] | experiments that show how things work |
 
 pub mod audit;

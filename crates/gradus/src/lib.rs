@@ -24,7 +24,7 @@
 //! | [`optim`] | losses and optimisers |
 //! | [`metrics`] | metrics, splits, and intervals around a score |
 //! | [`select`] | evaluating a model, and choosing parameters by trying them |
-//! | [`audit`] | whether a model treats groups alike |
+//! | [`audit`] | whether small changes reverse the decisions of a model, whether it treats groups alike |
 //! | [`report`], [`page`] | charts, and the page of a model |
 
 pub use gradus_audit as audit;
@@ -87,6 +87,8 @@ mod book {
     struct Topics;
     #[doc = include_str!("../../../docs/spectra.md")]
     struct Spectra;
+    #[doc = include_str!("../../../docs/fairness.md")]
+    struct Fairness;
 }
 
 /// The names that most programs need.

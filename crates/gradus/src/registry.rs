@@ -1,6 +1,7 @@
 //! Every model of gradus. A new one joins with one line here, and has the command line, saving,
 //! loading, the Python class and the conformance suite from then on.
 
+use gradus_audit::fairness::{FairFeatures, FairReduction, FairThresholds};
 use gradus_base::Result;
 use gradus_core::estimator::{AnyFitted, Estimator};
 use gradus_core::registry::Registry;
@@ -53,6 +54,9 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Lm>()
         .with::<TextClassifier>()
         .with::<Seq2Seq>()
+        .with::<FairReduction>()
+        .with::<FairThresholds>()
+        .with::<FairFeatures>()
         .with::<Constant>()
         .with::<Majority>()
         .with::<KMeans>()

@@ -2,6 +2,7 @@
 
 pub mod backprop;
 pub mod bias_variance;
+pub mod fairness;
 pub mod optimize;
 pub mod recovery;
 pub mod tradeoff;

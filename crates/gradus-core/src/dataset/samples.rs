@@ -391,6 +391,43 @@ impl SamplesFile {
         Ok((samples(path, source, options, None, remarks)?, places))
     }
 
+    /// Reads samples, and columns that are no features as they stand in the table. `inputs` are those of a model or of the
+    /// training data, where the file is read for them.
+    ///
+    /// # Errors
+    /// If the file is no table, or lacks a column that is named, or a value.
+    pub fn read_with_columns(
+        &self,
+        path: &Path,
+        purpose: &Purpose<'_>,
+        (inputs, apart): (Option<&Inputs>, &[String]),
+        remarks: &mut Remarks<'_>,
+    ) -> Result<(Samples, Vec<(String, Column)>)> {
+        let mut file = self.clone();
+        // So that the reader knows all names that the user gives.
+        file.ignore.extend(apart.iter().cloned());
+        let mut source = file.source(path, inputs, remarks)?;
+        file.check_target(path, &source, &purpose.traits)?;
+        let target = file.target(&source, &purpose.traits);
+        let Source::Table(table) = &mut source else {
+            let column = apart.first().map_or("", String::as_str);
+            return Err(unnamed(path, column));
+        };
+        if self.missing == Fill::Drop {
+            let ignored: Result<Vec<String>, _> =
+                self.ignore.iter().map(|name| table.resolve(name).map(str::to_owned)).collect();
+            *table = table.select_rows(&table.complete_rows(&ignored?));
+        }
+        let column = |name: &String| -> Result<(String, Column)> {
+            let name = table.resolve(name)?;
+            Ok((name.to_owned(), table.column(name)?.clone()))
+        };
+        let columns: Result<Vec<(String, Column)>> = apart.iter().map(column).collect();
+        let columns = columns?;
+        let options = SamplesOptions { target, ..file.options(&purpose.traits) };
+        Ok((samples(path, source, options, inputs, remarks)?, columns))
+    }
+
     fn source(
         &self,
         path: &Path,

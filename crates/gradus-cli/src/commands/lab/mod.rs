@@ -2,6 +2,7 @@
 
 mod backprop;
 mod bias_variance;
+mod fairness;
 mod optimize;
 mod recovery;
 mod tradeoff;
@@ -21,6 +22,7 @@ const LABS: &[Entry] = &[
     (bias_variance::command, bias_variance::run),
     (recovery::command, recovery::run),
     (tradeoff::command, tradeoff::run),
+    (fairness::command, fairness::run),
 ];
 
 pub fn command() -> Command {
