@@ -12,7 +12,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, cold, completion, curve, defaults, fairness, fasttext, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
-from suites import metrics, mlp, nmf, nn, pca, python, quality, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
+from suites import metrics, mlp, nmf, nn, pca, python, quality, robustness, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
     "als": als,
@@ -41,6 +41,7 @@ SUITES = {
     "nmf": nmf,
     "nn": nn,
     "mlp": mlp,
+    "robustness": robustness,
     "completion": completion,
     "lda": lda,
     "words": words,

@@ -11,7 +11,7 @@ Estimators live in family modules and behave as scikit-learn's do::
     Als(rank=32).fit((users, items, ratings)).recommend(["ann", "bob"], n=10)
 
 `gradus.load` opens a model file, whichever of Python, Rust and the command line wrote it.
-`gradus.audit` measures whether a model treats groups alike.
+`gradus.audit` measures whether a model treats groups alike, and how many of its decisions small changes reverse.
 `gradus.compare` tells which model suits your data, `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 

@@ -1,4 +1,4 @@
-"""Audits of models: fairness between groups.
+"""Audits of models: fairness between groups, and robustness against small changes of the features.
 
 ``fairness`` audits an estimator, of gradus or any that follows scikit-learn's conventions; ``fairness_of_predictions`` audits
 plain arrays. The measures have the names and arguments of ``fairlearn.metrics``::
@@ -7,6 +7,8 @@ plain arrays. The measures have the names and arguments of ``fairlearn.metrics``
 
     print(audit.fairness(model, X_test, y_test, sensitive_features=X_test[["sex", "race"]]))
     audit.demographic_parity_difference(y_test, model.predict(X_test), sensitive_features=sex)
+
+``robustness`` attacks a classifier, of gradus or any with scikit-learn's methods.
 
 ``FairReduction``, ``FairThresholds`` and ``FairFeatures`` fit models that meet a criterion; ``GroupThresholds`` puts thresholds
 for each group on any classifier that is fitted already.
@@ -25,6 +27,7 @@ from gradus import _gradus
 from gradus._base import warn
 from gradus._features import Classifier, _labels
 from gradus._frames import is_frame, typed
+from gradus._robustness import Robustness, robustness
 
 __all__ = [
     "FairFeatures",
@@ -33,6 +36,7 @@ __all__ = [
     "Fairness",
     "GroupThresholds",
     "MeasureByGroup",
+    "Robustness",
     "demographic_parity_difference",
     "demographic_parity_ratio",
     "equal_opportunity_difference",
@@ -44,6 +48,7 @@ __all__ = [
     "fairness_of_predictions",
     "measure_by_group",
     "quality",
+    "robustness",
 ]
 
 

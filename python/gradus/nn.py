@@ -101,6 +101,22 @@ class Mlp(NetworkClassifier):
         Whether classes count by their samples, or all equally.
         - None: As much as its samples weigh.
         - "balanced": All classes the same: samples of rare ones count more.
+    adversarial : float, default 0.0
+        Radius of perturbations to learn against: each batch is changed by the worst of them that
+        gradient steps find. Of images in units of pixels from 0 to 1, of tables in standard
+        deviations of the features; 0 for none. Costs a pass forward and back for each step. Must be
+        a finite number at least 0.
+    adversarial_norm : {"linf", "l2"}, default 'linf'
+        Norm of these perturbations.
+        - "linf": The largest change of a feature.
+        - "l2": The root of the sum of squared changes.
+    adversarial_steps : int, default 7
+        Gradient steps that look for a perturbation. More steps find worse ones and take longer in
+        proportion. Must be an integer from 1 to 1000.
+    trades : float, default 0.0
+        Learn from the samples as they are, with this weight on the distance between the outputs at
+        samples and at perturbed ones (TRADES), which trades accuracy for robustness; 0 learns from
+        perturbed samples alone. Must be a number at least 0 and at most 1000.
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
@@ -172,6 +188,10 @@ class Mlp(NetworkClassifier):
         clip_norm: float = 1.0,
         average: float = 0.99,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        adversarial: float = 0.0,
+        adversarial_norm: Literal["linf", "l2"] = 'linf',
+        adversarial_steps: int = 7,
+        trades: float = 0.0,
         max_iter: int | None = None,
         patience: int = 0,
         restarts: int = 1,
@@ -194,6 +214,10 @@ class Mlp(NetworkClassifier):
         self.clip_norm = clip_norm
         self.average = average
         self.class_weight = class_weight
+        self.adversarial = adversarial
+        self.adversarial_norm = adversarial_norm
+        self.adversarial_steps = adversarial_steps
+        self.trades = trades
         self.max_iter = max_iter
         self.patience = patience
         self.restarts = restarts

@@ -19,6 +19,7 @@ mod fit;
 mod lists;
 mod model;
 mod networks;
+mod robustness;
 mod side;
 mod table;
 mod text;
@@ -65,6 +66,8 @@ mod _gradus {
         Images, attention_maps, continue_text, decode_tokens, encode_tokens, fit_images, fit_pairs,
         generate_documents, score_documents, score_pairs, token_logits, translate, with_weights,
     };
+    #[pymodule_export]
+    use super::robustness::audit_robustness;
     #[pymodule_export]
     use super::side::with_features;
     #[pymodule_export]

@@ -24,7 +24,7 @@
 //! | [`select`] | chooses parameters by trying them |
 //! | [`compare`] | chooses a model by comparing them within a time budget |
 //! | [`report`] | draws the page of a model |
-//! | [`audit`] | audits a model: whether it treats groups alike |
+//! | [`audit`] | audits a model: whether small changes reverse its decisions, whether it treats groups alike |
 //! | [`lab`] | experiments that show how things work |
 
 pub mod audit;

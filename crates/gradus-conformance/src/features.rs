@@ -18,6 +18,7 @@ pub const TRANSFORMING: &[Check] = &[
 /// The checks on models that have a gradient with respect to their features.
 pub const GRADIENT: &[Check] = &[
     Check { name: "the gradient is that of the scores, by differences", run: differences },
+    Check { name: "a sum of scores has the sum of their gradients", run: weighted },
     Check { name: "an output that is not there is refused", run: no_output },
 ];
 
@@ -154,6 +155,40 @@ fn differences(model: &dyn Estimator) -> Finding {
                 ensure!(found.iter().any(right), "{found:?} by differences, {exact}");
             }
         }
+    }
+    Ok(())
+}
+
+/// Scores and the gradient of a weighted sum in one pass are those of two, and coefficients are the gradients.
+fn weighted(model: &dyn Estimator) -> Finding {
+    let (fitted, x) = fitted(model, 5)?;
+    let (gradient, predict) = (found(fitted.gradient())?, found(fitted.predictor())?);
+    let scores = found(predict.scores(&x))?;
+    let k = gradient.n_outputs();
+    let weight = |row: usize, output: usize| ((3 * row + 7 * output) % 5) as f64 - 2.0;
+    let mut expected = Dense::full(x.n_rows(), x.n_cols(), 0.0);
+    for output in 0..k {
+        let one = found(gradient.input_gradient(&x, output))?;
+        for row in 0..x.n_rows() {
+            let sum = expected.row_mut(row).iter_mut().zip(one.row(row));
+            sum.for_each(|(sum, g)| *sum += weight(row, output) * g);
+        }
+        if let Some(affine) = gradient.affine() {
+            ensure!(one.row(0) == affine.coefficients.row(output), "coefficients of {output}");
+        }
+    }
+    let mut weigh = |first: usize, scores: &Dense<f64>| {
+        Dense::from_fn(scores.n_rows(), scores.n_cols(), |row, output| weight(first + row, output))
+    };
+    let Some(both) = found(gradient.scores_and_gradient(&x, &mut weigh))? else { return Ok(()) };
+    ensure!(both.scores.shape() == scores.shape(), "scores of another shape");
+    let size = expected.values().iter().fold(1e-6f64, |most, g| most.max(g.abs()));
+    for (a, b) in both.gradient.values().iter().zip(expected.values()) {
+        ensure!((a - b).abs() <= 1e-4 * size, "{a} in one pass, {b} in several");
+    }
+    let size = scores.values().iter().fold(1e-6f64, |most, s| most.max(s.abs()));
+    for (a, b) in both.scores.values().iter().zip(scores.values()) {
+        ensure!((a - b).abs() <= 1e-5 * size, "a score of {a} in one pass, {b} alone");
     }
     Ok(())
 }

@@ -52,6 +52,27 @@ pub trait Transform: Send + Sync {
     }
 }
 
+/// Gives the weight of each score, from the number of the first row and the scores of some rows.
+pub type Weigh<'a> = dyn FnMut(usize, &Dense<f64>) -> Dense<f64> + 'a;
+
+/// The scores of some rows, and at each row the gradient of a weighted sum of its scores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoresAndGradient {
+    /// The scores, `n × outputs`.
+    pub scores: Dense<f64>,
+    /// The gradients, `n × features`.
+    pub gradient: Dense<f64>,
+}
+
+/// Scores that are affine functions of the features: `X Wᵀ + b`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Affine<'a> {
+    /// `W`: a row for each score, a column for each feature.
+    pub coefficients: &'a Dense<f64>,
+    /// `b`: one number for each score.
+    pub intercepts: &'a [f64],
+}
+
 /// A model whose outputs have a gradient with respect to its features.
 pub trait Gradient: Send + Sync {
     /// The number of outputs: scores, as [`Predict::scores`](crate::predict::Predict::scores) gives
@@ -63,4 +84,27 @@ pub trait Gradient: Send + Sync {
     /// # Errors
     /// If there is no such output, or the number of features is not that of training.
     fn input_gradient(&self, features: &Matrix, output: usize) -> Result<Dense<f64>>;
+
+    /// The scores, and the gradient of a weighted sum of them, by one pass forward and one back. `weigh` is called once for each
+    /// part of the rows, in order, and its weights may depend on the scores: so the gradient of any function of the scores costs no
+    /// more than that of one score. `None` if the model has only [`input_gradient`](Self::input_gradient).
+    ///
+    /// # Shapes
+    /// `weigh` takes and gives `rows × outputs`.
+    ///
+    /// # Errors
+    /// If the number of features is not that of training, or one is not finite.
+    fn scores_and_gradient(
+        &self,
+        features: &Matrix,
+        weigh: &mut Weigh<'_>,
+    ) -> Result<Option<ScoresAndGradient>> {
+        let _ = (features, weigh);
+        Ok(None)
+    }
+
+    /// The coefficients, if the scores are affine functions of the features.
+    fn affine(&self) -> Option<Affine<'_>> {
+        None
+    }
 }

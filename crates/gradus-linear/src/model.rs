@@ -5,7 +5,7 @@ use crate::sparse::{Path, Validation};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::predict::{Outputs, Predict, check_features};
-use gradus_core::transform::Gradient;
+use gradus_core::transform::{Affine, Gradient, ScoresAndGradient, Weigh};
 use gradus_data::{Csr, Dense, Inputs, Matrix, Samples, Target};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, dense};
@@ -364,6 +364,29 @@ impl Gradient for LinearModel {
         }
         let row = self.coefficients.row(output);
         Ok(Dense::from_fn(features.n_rows(), features.n_cols(), |_, column| row[column]))
+    }
+
+    fn scores_and_gradient(
+        &self,
+        features: &Matrix,
+        weigh: &mut Weigh<'_>,
+    ) -> Result<Option<ScoresAndGradient>> {
+        let scores = self.scores(features)?;
+        let weights = weigh(0, &scores);
+        let (n, d) = features.shape();
+        let mut gradient = Dense::full(n, d, 0.0);
+        parallel::each_row(gradient.values_mut(), d.max(1), |row, out| {
+            for (by, w) in weights.row(row).iter().zip(self.coefficients.rows()) {
+                if *by != 0.0 {
+                    out.iter_mut().zip(w).for_each(|(out, w)| *out += by * w);
+                }
+            }
+        });
+        Ok(Some(ScoresAndGradient { scores, gradient }))
+    }
+
+    fn affine(&self) -> Option<Affine<'_>> {
+        Some(Affine { coefficients: &self.coefficients, intercepts: &self.intercepts })
     }
 }
 

@@ -244,6 +244,15 @@ macro_rules! image_model {
                 self.class_weight == $crate::parameters::ClassWeight::Balanced
             }
 
+            fn adversary(&self) -> Option<$crate::supervised::Adversary> {
+                (self.adversarial > 0.0).then_some($crate::supervised::Adversary {
+                    radius: self.adversarial,
+                    norm: self.adversarial_norm,
+                    steps: self.adversarial_steps,
+                    trades: self.trades,
+                })
+            }
+
             fn patience_and_restarts(&self) -> (usize, usize) {
                 (self.patience, self.restarts)
             }

@@ -21,6 +21,36 @@ macro_rules! shared {
             pub norm: Norm,
         } $($rest)* }
     };
+    (adversarial $($rest:tt)*) => {
+        gradus_core::params! { @field {
+            /// Radius of perturbations to learn against: each batch is changed by the worst of them that gradient steps find. Of images in
+            /// units of pixels from 0 to 1, of tables in standard deviations of the features; 0 for none. Costs a pass forward and
+            /// back for each step.
+            #[schemars(range(min = 0.0))]
+            pub adversarial: f64,
+        } $($rest)* }
+    };
+    (adversarial_norm $($rest:tt)*) => {
+        gradus_core::params! { @field {
+            /// Norm of these perturbations.
+            pub adversarial_norm: AdversarialNorm,
+        } $($rest)* }
+    };
+    (adversarial_steps $($rest:tt)*) => {
+        gradus_core::params! { @field {
+            /// Gradient steps that look for a perturbation. More steps find worse ones and take longer in proportion.
+            #[schemars(range(min = 1, max = 1_000))]
+            pub adversarial_steps: usize,
+        } $($rest)* }
+    };
+    (trades $($rest:tt)*) => {
+        gradus_core::params! { @field {
+            /// Learn from the samples as they are, with this weight on the distance between the outputs at samples and at perturbed ones
+            /// (TRADES), which trades accuracy for robustness; 0 learns from perturbed samples alone.
+            #[schemars(range(min = 0.0, max = 1_000.0))]
+            pub trades: f64,
+        } $($rest)* }
+    };
     (optimizer $($rest:tt)*) => {
         gradus_core::params! { @field {
             /// How a gradient becomes a step.

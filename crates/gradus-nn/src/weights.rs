@@ -153,6 +153,15 @@ impl Weights {
         Self { tensors: tensors.collect() }
     }
 
+    /// The same values without gradients.
+    #[must_use]
+    pub fn untracked(&self) -> Self {
+        let plain = |tensor: &Tensor<1>| {
+            if tensor.is_autodiff() { tensor.clone().inner() } else { tensor.clone() }
+        };
+        Self { tensors: self.tensors.iter().map(plain).collect() }
+    }
+
     /// The gradient of each trained tensor, by place; `None` of statistics, and of a tensor that the loss does not depend on.
     pub fn gradients(&self, found: &mut Gradients) -> Vec<Option<Tensor<1>>> {
         self.tensors.iter().map(|tensor| tensor.grad_remove(found)).collect()
@@ -161,6 +170,11 @@ impl Weights {
     /// All tensors, in the order of the layout.
     pub fn tensors(&self) -> &[Tensor<1>] {
         &self.tensors
+    }
+
+    /// The device that they are on; the processor if there are none.
+    pub fn device(&self) -> Device {
+        self.tensors.first().map_or_else(Device::flex, Tensor::device)
     }
 
     /// All tensors, to change them.

@@ -24,7 +24,7 @@
 //! | [`optim`] | losses and optimisers |
 //! | [`metrics`] | metrics, splits, and intervals around a score |
 //! | [`select`] | evaluating a model, and choosing parameters by trying them |
-//! | [`audit`] | whether a model treats groups alike |
+//! | [`audit`] | whether small changes reverse the decisions of a model, whether it treats groups alike |
 //! | [`report`], [`page`] | charts, and the page of a model |
 
 pub use gradus_audit as audit;

@@ -6,6 +6,7 @@ pub mod fairness;
 pub mod learning_rate;
 pub mod optimize;
 pub mod recovery;
+pub mod tradeoff;
 
 use gradus_report::{Background, Chart, Page};
 

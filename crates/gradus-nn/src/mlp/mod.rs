@@ -10,7 +10,9 @@ use crate::device::DeviceKind;
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
-use crate::supervised::{self, Data, NetworkModel, Scaler, Supervised, Training};
+use crate::supervised::{
+    self, AdversarialNorm, Adversary, Data, NetworkModel, Scaler, Supervised, Training,
+};
 use crate::train::{ScheduleKind, TrainOptions, plan_epochs};
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset as _;
@@ -59,7 +61,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct Mlp {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         class_weight, max_iter, patience, restarts, validation_fraction, refit, seed, device],
+         class_weight, adversarial, adversarial_norm, adversarial_steps, trades, max_iter, patience, restarts, validation_fraction, refit, seed, device],
     }
 }
 
@@ -108,6 +110,10 @@ impl Default for Mlp {
             clip_norm: 1.0,
             average: 0.99,
             class_weight: ClassWeight::None,
+            adversarial: 0.0,
+            adversarial_norm: AdversarialNorm::Linf,
+            adversarial_steps: 7,
+            trades: 0.0,
             max_iter: None,
             patience: 0,
             restarts: 1,
@@ -135,12 +141,17 @@ impl Default for MlpRegressor {
             clip_norm,
             average,
             class_weight: _,
+            adversarial: _,
+            adversarial_norm: _,
+            adversarial_steps: _,
+            trades: _,
             max_iter,
             patience,
             restarts,
             validation_fraction,
             refit,
             seed,
+            device,
         } = Mlp::default();
         Self {
             hidden,
@@ -161,6 +172,7 @@ impl Default for MlpRegressor {
             validation_fraction,
             refit,
             seed,
+            device,
         }
     }
 }
@@ -190,7 +202,7 @@ fn learning_rate(optimizer: OptimizerKind, n: usize) -> f64 {
 
 /// Implements what the two models share.
 macro_rules! perceptron {
-    ($Params:ident, $name:literal, $traits:expr, |$params:ident| $balanced:expr) => {
+    ($Params:ident, $name:literal, $traits:expr, |$params:ident| $balanced:expr, $adversary:expr) => {
         impl Params for $Params {
             fn check_together(&self) -> Result<()> {
                 if !self.activation.has_gradient() {
@@ -261,6 +273,11 @@ macro_rules! perceptron {
                 $balanced
             }
 
+            fn adversary(&self) -> Option<Adversary> {
+                let $params = self;
+                $adversary
+            }
+
             fn patience_and_restarts(&self) -> (usize, usize) {
                 (self.patience, self.restarts)
             }
@@ -291,6 +308,16 @@ macro_rules! perceptron {
     };
 }
 
-perceptron!(Mlp, "mlp", Traits::CLASSIFICATION, |params| params.class_weight
-    == ClassWeight::Balanced);
-perceptron!(MlpRegressor, "mlpregressor", Traits::REGRESSION, |_params| false);
+perceptron!(
+    Mlp,
+    "mlp",
+    Traits::CLASSIFICATION,
+    |params| params.class_weight == ClassWeight::Balanced,
+    (params.adversarial > 0.0).then_some(Adversary {
+        radius: params.adversarial,
+        norm: params.adversarial_norm,
+        steps: params.adversarial_steps,
+        trades: params.trades,
+    })
+);
+perceptron!(MlpRegressor, "mlpregressor", Traits::REGRESSION, |_params| false, None);

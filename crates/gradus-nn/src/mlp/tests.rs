@@ -153,3 +153,55 @@ fn a_network_learns_anew_from_all_samples() {
     assert_eq!(scores(&of_all.model).values(), scores(&plain.model).values());
     assert_ne!(scores(&of_all.model).values(), scores(&of_most.model).values());
 }
+
+/// One feature that is right nine times in ten, and many weak ones that a perturbation of 0.6 turns.
+fn strong_and_weak(n: usize, seed: u64) -> Samples {
+    let mut stream = Stream::new(seed, "strong and weak", 0);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for at in 0..n {
+        let sign = if at % 2 == 0 { 1.0 } else { -1.0 };
+        x.push(if stream.chance(0.9) { sign } else { -sign });
+        x.extend((0..40).map(|_| 0.3 * sign + stream.normal()));
+        y.push(Id::Int(i64::from(sign > 0.0)));
+    }
+    Samples::classification(Dense::new(n, 41, x).unwrap(), y).unwrap()
+}
+
+/// The share of right classes after one step of `eps` against each.
+fn accuracy_after_a_step(model: &(impl Predict + Gradient), data: &Samples, eps: f64) -> f64 {
+    let x = data.features().to_dense();
+    let slopes = model.input_gradient(data.features(), 0).unwrap();
+    let (codes, _) = data.classes().unwrap();
+    let moved = Dense::from_fn(x.n_rows(), x.n_cols(), |row, column| {
+        let away = if codes[row] == 1 { -eps } else { eps };
+        x[(row, column)] + away * slopes[(row, column)].signum()
+    });
+    let found = model.classes(&moved.into()).unwrap();
+    found.iter().zip(codes).filter(|(a, b)| a == b).count() as f64 / codes.len() as f64
+}
+
+#[test]
+fn what_was_trained_against_perturbations_stands_them() {
+    let (data, other) = (strong_and_weak(1500, 1), strong_and_weak(1500, 2));
+    let plain = Mlp::new().hidden(vec![16]).max_iter(20).learning_rate(0.01);
+    let standard = plain.clone().fit(&data).unwrap();
+    assert!(accuracy_after_a_step(&standard.model, &other, 0.6) < 0.5);
+    for params in [
+        plain.clone().adversarial(0.6),
+        plain.clone().hidden(Vec::new()).adversarial(0.6),
+        plain.clone().adversarial(0.6).trades(6.0),
+    ] {
+        let fitted = params.fit(&data).unwrap();
+        let (clean, robust) =
+            (accuracy(&fitted.model, &other), accuracy_after_a_step(&fitted.model, &other, 0.6));
+        assert!(clean > 0.8 && robust > 0.7, "{params:?}: {clean} {robust}");
+        assert!(fitted.report.notes.iter().any(|note| note.contains("perturbations of radius")));
+    }
+    // In l2 the radius bounds all changes together, which leaves most of what the weak features say.
+    let fitted =
+        plain.clone().adversarial(0.5).adversarial_norm(AdversarialNorm::L2).fit(&data).unwrap();
+    assert!(accuracy(&fitted.model, &other) > 0.88);
+    assert!(
+        plain.adversarial(-1.0).fit(&data).unwrap_err().to_string().contains("`adversarial` = -1")
+    );
+}

@@ -19,7 +19,15 @@ impl<'a> From<&'a Matrix> for Features<'a> {
     }
 }
 
-impl Features<'_> {
+impl<'a> Features<'a> {
+    /// The matrix, if it is one.
+    pub fn matrix(self) -> Option<&'a Matrix> {
+        match self {
+            Self::Matrix(matrix) => Some(matrix),
+            Self::Images(_) => None,
+        }
+    }
+
     /// The number of samples.
     pub fn n_rows(self) -> usize {
         match self {

@@ -1,7 +1,8 @@
 //! The fit of a network that predicts from features.
 
+use super::adversary::Perturber;
 use super::targets::{Held, Targets, Units, doubles};
-use super::{Data, Features, Network, NetworkModel, Scaler, Training};
+use super::{AdversarialNorm, Adversary, Data, Features, Network, NetworkModel, Scaler, Training};
 use crate::device::{DeviceKind, tensor};
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
@@ -56,6 +57,11 @@ pub trait Supervised: Fit {
     /// Whether the network learns anew from all samples, where some were held out to choose the number of epochs.
     fn refit(&self) -> bool {
         false
+    }
+
+    /// The perturbations to learn against, if any.
+    fn adversary(&self) -> Option<Adversary> {
+        None
     }
 
     /// Epochs without improvement after which the fit ends, and the number of random starts.
@@ -133,6 +139,14 @@ pub fn fit<P: Supervised, D>(
     let network = P::Network::new(&architecture, &mut layout)?;
     let scaler = params.scaler(data, rows);
     let training = params.training(rows.len());
+    let adversary = params.adversary();
+    let perturber =
+        adversary.map(|options| Perturber::new(options, data, rows, &scaler)).transpose()?;
+    // The epoch that stands perturbations best is kept, so held-out samples are perturbed, too.
+    let held_targets = match (&held, &perturber) {
+        (Some(held), Some(_)) => Some(Targets::held_out(held)),
+        _ => None,
+    };
     let task = SamplesTask::<P::Network> {
         model,
         layout: &layout,
@@ -143,6 +157,8 @@ pub fn fit<P: Supervised, D>(
         targets: &targets,
         units: targets.units(),
         held: held.as_ref(),
+        perturber: perturber.as_ref(),
+        held_targets: held_targets.as_ref(),
         device: device.clone(),
     };
     let warm = job.warm_model::<NetworkModel<P::Network>>().filter(|warm| warm.layout == layout);
@@ -177,7 +193,10 @@ pub fn fit<P: Supervised, D>(
         let scaler = params.scaler(data, &order);
         let whole = params.training(order.len());
         let epochs = ((share * whole.epochs as f64).round() as usize).max(1);
-        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, ..task };
+        let perturber =
+            adversary.map(|options| Perturber::new(options, data, &order, &scaler)).transpose()?;
+        let perturber = perturber.as_ref();
+        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, perturber, ..task };
         let steps = epochs * order.len().div_ceil(whole.options.batch_size);
         let mut options_of_all = whole.options.shortened(steps);
         options_of_all.seed = options_of_all.seed.wrapping_add(start);
@@ -205,6 +224,21 @@ pub fn fit<P: Supervised, D>(
             _ => report.stop_reason = StopReason::Interrupted,
         }
         report.seconds = started.elapsed().as_secs_f64();
+    }
+    if let Some(adversary) = adversary {
+        report.notes.push(format!(
+            "learned against perturbations of radius {} in {}{}",
+            adversary.radius,
+            match adversary.norm {
+                AdversarialNorm::Linf => "linf",
+                AdversarialNorm::L2 => "l2",
+            },
+            if held.is_some() {
+                "; the held-out log loss is that of perturbed samples"
+            } else {
+                ""
+            }
+        ));
     }
     if let Some(held) = &held {
         report.compare_with(held.baseline(samples, &targets).into_iter().collect());
@@ -310,6 +344,8 @@ struct SamplesTask<'a, N> {
     targets: &'a Targets,
     units: Units,
     held: Option<&'a Held<'a>>,
+    perturber: Option<&'a Perturber>,
+    held_targets: Option<&'a Targets>,
     device: Device,
 }
 
@@ -324,6 +360,13 @@ impl<N: Network> Task for SamplesTask<'_, N> {
 
     fn loss(&self, weights: &Weights, units: &[u32], pass: &Pass) -> Tensor<1> {
         let rows: Vec<u32> = units.iter().map(|&unit| self.rows[unit as usize]).collect();
+        if let Some(perturber) = self.perturber.filter(|_| pass.is_training()) {
+            let z = self.scaler.unbounded(self.features, &rows);
+            let z = tensor(z, [rows.len(), self.scaler.len()], &self.device);
+            let z = self.network.augment(z, pass);
+            let parts = (self.network, weights, self.scaler);
+            return perturber.loss(parts, &z, (self.targets, &rows), pass);
+        }
         let x = tensor(
             self.scaler.apply(self.features, &rows),
             [rows.len(), self.scaler.len()],
@@ -336,7 +379,15 @@ impl<N: Network> Task for SamplesTask<'_, N> {
     fn validate(&self, weights: &Weights) -> Option<f64> {
         let held = self.held?;
         let mut outputs = Vec::new();
-        for rows in held.rows.chunks(ROWS) {
+        for (at, rows) in held.rows.chunks(ROWS).enumerate() {
+            if let (Some(perturber), Some(targets)) = (self.perturber, self.held_targets) {
+                let z = self.scaler.unbounded(held.features, rows);
+                let parts = (self.network, weights, self.scaler);
+                let places: Vec<u32> =
+                    (0..rows.len()).map(|row| (at * ROWS + row) as u32).collect();
+                outputs.extend(doubles(perturber.outputs(parts, z, (targets, &places))));
+                continue;
+            }
             let x = tensor(
                 self.scaler.apply(held.features, rows),
                 [rows.len(), self.scaler.len()],

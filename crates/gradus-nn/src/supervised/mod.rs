@@ -3,6 +3,7 @@
 //! A network says how outputs come from features ([`Network`]); scaling, targets, losses, training, the fitted model and its
 //! file are here.
 
+mod adversary;
 mod data;
 mod fit;
 mod model;
@@ -10,6 +11,7 @@ mod scaler;
 mod targets;
 mod texts;
 
+pub use adversary::{AdversarialNorm, Adversary};
 pub use data::{Data, Features};
 pub use fit::{Supervised, fit};
 pub(crate) use fit::{hold_out, order_of};

@@ -11,7 +11,7 @@ use gradus_base::{Error, Result};
 use gradus_core::dataset::{Dataset, ImageSet};
 use gradus_core::estimator::Model;
 use gradus_core::predict::{Outputs, Predict, check_features};
-use gradus_core::transform::Gradient;
+use gradus_core::transform::{Gradient, ScoresAndGradient, Weigh};
 use gradus_data::{Dense, Inputs, Matrix, Samples};
 use gradus_file::{Reader, Writer};
 use gradus_text::Documents;
@@ -161,6 +161,49 @@ impl<N: Network> Gradient for NetworkModel<N> {
             values.extend(found.iter().zip(&slopes).map(|(g, slope)| unit * f64::from(g * slope)));
         }
         Dense::new(n, d, values)
+    }
+
+    fn scores_and_gradient(
+        &self,
+        features: &Matrix,
+        weigh: &mut Weigh<'_>,
+    ) -> Result<Option<ScoresAndGradient>> {
+        check_features(&self.inputs, features)?;
+        let (n, d) = features.shape();
+        let (k, n_outputs) = (N::shape(&self.architecture).1, self.n_outputs());
+        let binary = n_outputs == 1 && k == 2;
+        let unit = |at: usize| self.units.deviation.get(at).copied().unwrap_or(1.0);
+        let mean = |at: usize| self.units.mean.get(at).copied().unwrap_or(0.0);
+        let (mut scores, mut values) =
+            (Vec::with_capacity(n * n_outputs), Vec::with_capacity(n * d));
+        let all: Vec<u32> = (0..n as u32).collect();
+        for (part, rows) in all.chunks(ROWS).enumerate() {
+            let x = tensor(self.scaler.apply(features, rows), [rows.len(), d], &Device::flex());
+            let x = x.autodiff().require_grad();
+            let outputs = self.network.forward(&self.weights, x.clone(), &Pass::predicting());
+            let mut found = doubles(outputs.clone().inner());
+            if binary {
+                found = found.chunks_exact(2).map(|pair| pair[1] - pair[0]).collect();
+            } else {
+                let each = found.iter_mut().enumerate();
+                each.for_each(|(at, z)| *z = mean(at % k) + unit(at % k) * *z);
+            }
+            let found = Dense::new(rows.len(), n_outputs, found)?;
+            let by = weigh(part * ROWS, &found);
+            let weights: Vec<f32> = if binary {
+                by.values().iter().flat_map(|by| [-*by as f32, *by as f32]).collect()
+            } else {
+                by.values().iter().enumerate().map(|(at, by)| (by * unit(at % k)) as f32).collect()
+            };
+            let sum = (outputs * tensor(weights, [rows.len(), k], &Device::flex())).sum();
+            let back = x.grad(&sum.backward()).map(numbers);
+            let back = back.unwrap_or_else(|| vec![0.0; rows.len() * d]);
+            let slopes = self.scaler.derivative(features, rows);
+            values.extend(back.iter().zip(&slopes).map(|(g, slope)| f64::from(g * slope)));
+            scores.extend_from_slice(found.values());
+        }
+        let scores = Dense::new(n, n_outputs, scores)?;
+        Ok(Some(ScoresAndGradient { scores, gradient: Dense::new(n, d, values)? }))
     }
 }
 

@@ -161,6 +161,39 @@ impl Scaler {
         scaled.iter().enumerate().map(back).collect()
     }
 
+    /// The factor of each feature.
+    pub(super) fn factors(&self) -> &[f32] {
+        &self.factor
+    }
+
+    /// Some rows of features, scaled but not bounded.
+    pub(super) fn unbounded<'a>(
+        &self,
+        features: impl Into<Features<'a>>,
+        rows: &[u32],
+    ) -> Vec<f32> {
+        if !self.bounded {
+            return self.apply(features, rows);
+        }
+        Self { bounded: false, ..self.clone() }.apply(features, rows)
+    }
+
+    /// Bounds scaled features, if this scaler does so.
+    pub(super) fn bounded_values(&self, mut z: Vec<f32>) -> Vec<f32> {
+        if self.bounded {
+            z.iter_mut().for_each(|z| *z = bound(*z));
+        }
+        z
+    }
+
+    /// Multiplies derivatives with respect to bounded features by those of the bound, at scaled features.
+    pub(super) fn slopes(&self, z: &[f32], slopes: &mut [f32]) {
+        if self.bounded {
+            let by = |z: f32| (1.0 + (z / KNEE).powi(2)).powf(-1.5);
+            slopes.iter_mut().zip(z).for_each(|(slope, z)| *slope *= by(*z));
+        }
+    }
+
     /// The derivative of each scaled feature with respect to the feature itself, at these rows.
     pub fn derivative<'a>(&self, features: impl Into<Features<'a>>, rows: &[u32]) -> Vec<f32> {
         let mut z = Self { bounded: false, ..self.clone() }.apply(features, rows);

@@ -85,6 +85,25 @@ impl Targets {
         Ok(Self { kind, weights: weights.iter().map(|weight| (weight / mean) as f32).collect() })
     }
 
+    /// The classes of held-out samples as the network knows them, all of the same weight. A class that it does not know weighs
+    /// nothing.
+    pub fn held_out(held: &Held<'_>) -> Self {
+        let n = held.samples.len();
+        let codes = held.samples.classes().map(|(codes, _)| codes).unwrap_or_default();
+        let place = |row: usize| {
+            codes.get(row).and_then(|&code| held.places.get(code as usize).copied().flatten())
+        };
+        let found: Vec<Option<u32>> = (0..n).map(place).collect();
+        let n_classes = held.places.iter().flatten().max().map_or(0, |most| *most as usize + 1);
+        Self {
+            weights: found.iter().map(|class| f32::from(u8::from(class.is_some()))).collect(),
+            kind: Kind::Classes {
+                codes: found.iter().map(|class| class.unwrap_or(0)).collect(),
+                n_classes,
+            },
+        }
+    }
+
     /// The number of outputs that a network needs.
     pub fn n_outputs(&self) -> usize {
         match &self.kind {

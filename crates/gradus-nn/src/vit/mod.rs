@@ -13,6 +13,7 @@ use crate::images::{Augment, Defaults, image_model};
 use crate::layers::Activation;
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
+use crate::supervised::AdversarialNorm;
 use crate::train::ScheduleKind;
 use gradus_base::{Error, Result};
 use gradus_core::params::Params;
@@ -77,7 +78,7 @@ gradus_core::params! { [shared]
         pub augment: Augment,
 
         [activation, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, micro_batch, weight_decay, clip_norm,
-         average, class_weight, max_iter, patience, restarts, validation_fraction, seed, device],
+         average, class_weight, adversarial, adversarial_norm, adversarial_steps, trades, max_iter, patience, restarts, validation_fraction, seed, device],
     }
 }
 
@@ -102,6 +103,10 @@ impl Default for Vit {
             clip_norm: 1.0,
             average: 0.0,
             class_weight: ClassWeight::None,
+            adversarial: 0.0,
+            adversarial_norm: AdversarialNorm::Linf,
+            adversarial_steps: 7,
+            trades: 0.0,
             max_iter: None,
             patience: 0,
             restarts: 1,

@@ -1,16 +1,18 @@
 //! `gradus audit …`: audits of a model, one file each.
 
 mod fairness;
+mod robustness;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Command};
 
-const AUDITS: &[Entry] = &[(fairness::command, fairness::run)];
+const AUDITS: &[Entry] =
+    &[(robustness::command, robustness::run), (fairness::command, fairness::run)];
 
 pub fn command() -> Command {
     Command::new("audit")
-        .about("Audit a model: whether it treats groups alike")
+        .about("Audit a model: whether small changes reverse its decisions, whether it treats groups alike")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(AUDITS.iter().map(|(definition, _)| definition()))

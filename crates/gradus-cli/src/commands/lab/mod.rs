@@ -6,6 +6,7 @@ mod fairness;
 mod learning_rate;
 mod optimize;
 mod recovery;
+mod tradeoff;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
@@ -22,6 +23,7 @@ const LABS: &[Entry] = &[
     (bias_variance::command, bias_variance::run),
     (learning_rate::command, learning_rate::run),
     (recovery::command, recovery::run),
+    (tradeoff::command, tradeoff::run),
     (fairness::command, fairness::run),
 ];
 
