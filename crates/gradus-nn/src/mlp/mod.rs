@@ -138,6 +138,7 @@ impl Default for MlpRegressor {
             restarts,
             validation_fraction,
             seed,
+            device,
         } = Mlp::default();
         Self {
             hidden,
@@ -157,6 +158,7 @@ impl Default for MlpRegressor {
             restarts,
             validation_fraction,
             seed,
+            device,
         }
     }
 }
