@@ -32,11 +32,18 @@ impl DeviceKind {
 
 #[cfg(feature = "gpu")]
 fn gpu() -> Result<Device> {
+    use burn::tensor::wgpu::WgpuBackend;
     use std::sync::OnceLock;
     static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
+    // Elsewhere the system has one interface; on Linux OpenGL would be tried where there is no Vulkan, which computes on the
+    // processor or not at all.
+    let options = || match cfg!(target_os = "linux") {
+        true => Device::wgpu_options().graphics_api(WgpuBackend::Vulkan),
+        false => Device::wgpu_options(),
+    };
     // A driver that is missing in part makes the layers below panic.
     let open = || {
-        std::panic::catch_unwind(|| Device::wgpu_options().init())
+        std::panic::catch_unwind(|| options().init())
             .map_err(|_| "its driver failed".to_owned())
             .and_then(|found| found.map_err(|error| error.to_string()))
     };
