@@ -6,7 +6,7 @@ mod samples;
 mod units;
 pub(crate) mod words;
 
-pub use against::PairedComparison;
+pub use against::LossComparison;
 pub use ratings::{
     BaselineErrors, Errors, Ranking, RankingAnswer, RatingsAnswer, SAMPLED_CAUTION, baselines,
     known,
