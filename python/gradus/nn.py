@@ -31,8 +31,8 @@ class Mlp(NetworkClassifier):
 
     Layer after layer computes `h ← f(W h + b)` with an activation function `f`; the last one gives a logit for each class, and
     the softmax of them is the probability. The fit minimises the cross-entropy by AdamW over batches, whose gradients come from
-    back-propagation. A tenth of the samples is held out (unless held-out data is given), and the epoch with the
-    least log loss on it is kept.
+    back-propagation. A tenth of the samples is held out (unless held-out data is given) to find the number of epochs
+    with the least log loss, and then the network learns anew from all samples for so many.
 
     Features are brought to the same scale by their quartiles, and wild values are drawn in, so that units and outliers do not
     matter. A model of few samples (some hundreds) is as a rule no better than `logistic` or `svm`, which are
@@ -46,7 +46,7 @@ class Mlp(NetworkClassifier):
 
     Parameters
     ----------
-    hidden : list[int], default (256, 256)
+    hidden : list[int], default (128, 128)
         Number of units of each hidden layer; none makes a linear model. Must be a list of integers
         from 1 to 65536.
     activation : {"identity", "sigmoid", "tanh", "relu", "gelu", "step"}, default 'relu'
@@ -87,7 +87,7 @@ class Mlp(NetworkClassifier):
     batch_size : int or None, default None
         Units (samples, images, texts) whose gradient makes a step. Left out, it is chosen by their
         number. Must be an integer from 1 to 1000000, or left out.
-    weight_decay : float, default 0.01
+    weight_decay : float, default 0.1
         Weight decay λ: a step of length η also multiplies weights by `1 − η λ`; not biases, nor
         weights of normalisations. Must be a number at least 0 and at most 10.
     clip_norm : float, default 1.0
@@ -130,6 +130,9 @@ class Mlp(NetworkClassifier):
         is given; 0 learns from all of it and keeps the last epoch. At least 100 samples are held
         out, but no more than a fifth; fewer than 100 are all learned from. Must be a number at
         least 0 and at most 0.5.
+    refit : bool, default True
+        Whether the network learns anew from all samples, where `validation_fraction` of them was
+        held out: for as many epochs as were best.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -175,7 +178,7 @@ class Mlp(NetworkClassifier):
     def __init__(
         self,
         *,
-        hidden: list[int] | tuple[int, ...] = (256, 256),
+        hidden: list[int] | tuple[int, ...] = (128, 128),
         activation: Literal["identity", "sigmoid", "tanh", "relu", "gelu", "step"] = 'relu',
         norm: Literal["batch", "layer"] | None = None,
         dropout: float = 0.1,
@@ -184,7 +187,7 @@ class Mlp(NetworkClassifier):
         schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         batch_size: int | None = None,
-        weight_decay: float = 0.01,
+        weight_decay: float = 0.1,
         clip_norm: float = 1.0,
         average: float = 0.99,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
@@ -196,6 +199,7 @@ class Mlp(NetworkClassifier):
         patience: int = 0,
         restarts: int = 1,
         validation_fraction: float = 0.1,
+        refit: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
@@ -222,6 +226,7 @@ class Mlp(NetworkClassifier):
         self.patience = patience
         self.restarts = restarts
         self.validation_fraction = validation_fraction
+        self.refit = refit
         self.random_state = random_state
         self.missing = missing
         self.warm_start = warm_start
@@ -419,13 +424,14 @@ class MlpRegressor(NetworkRegressor):
 
     The layers are those of `mlp`, with an output for each target. The fit minimises half the squared error in units of the
     deviation of each target, which is brought to mean 0 and variance 1, by AdamW over batches. A tenth of the samples is held out
-    (unless held-out data is given), and the epoch with the least root mean square error on it is kept.
+    (unless held-out data is given) to find the number of epochs with the least root mean square error, and then the network learns
+    anew from all samples for so many.
 
     Everything else is as for `mlp`. Predictions are in the units of the targets.
 
     Parameters
     ----------
-    hidden : list[int], default (256, 256)
+    hidden : list[int], default (128, 128)
         Number of units of each hidden layer; none makes a linear model. Must be a list of integers
         from 1 to 65536.
     activation : {"identity", "sigmoid", "tanh", "relu", "gelu", "step"}, default 'relu'
@@ -466,7 +472,7 @@ class MlpRegressor(NetworkRegressor):
     batch_size : int or None, default None
         Units (samples, images, texts) whose gradient makes a step. Left out, it is chosen by their
         number. Must be an integer from 1 to 1000000, or left out.
-    weight_decay : float, default 0.01
+    weight_decay : float, default 0.1
         Weight decay λ: a step of length η also multiplies weights by `1 − η λ`; not biases, nor
         weights of normalisations. Must be a number at least 0 and at most 10.
     clip_norm : float, default 1.0
@@ -489,6 +495,9 @@ class MlpRegressor(NetworkRegressor):
         is given; 0 learns from all of it and keeps the last epoch. At least 100 samples are held
         out, but no more than a fifth; fewer than 100 are all learned from. Must be a number at
         least 0 and at most 0.5.
+    refit : bool, default True
+        Whether the network learns anew from all samples, where `validation_fraction` of them was
+        held out: for as many epochs as were best.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -533,7 +542,7 @@ class MlpRegressor(NetworkRegressor):
     def __init__(
         self,
         *,
-        hidden: list[int] | tuple[int, ...] = (256, 256),
+        hidden: list[int] | tuple[int, ...] = (128, 128),
         activation: Literal["identity", "sigmoid", "tanh", "relu", "gelu", "step"] = 'relu',
         norm: Literal["batch", "layer"] | None = None,
         dropout: float = 0.1,
@@ -542,13 +551,14 @@ class MlpRegressor(NetworkRegressor):
         schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         batch_size: int | None = None,
-        weight_decay: float = 0.01,
+        weight_decay: float = 0.1,
         clip_norm: float = 1.0,
         average: float = 0.99,
         max_iter: int | None = None,
         patience: int = 0,
         restarts: int = 1,
         validation_fraction: float = 0.1,
+        refit: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
@@ -570,6 +580,7 @@ class MlpRegressor(NetworkRegressor):
         self.patience = patience
         self.restarts = restarts
         self.validation_fraction = validation_fraction
+        self.refit = refit
         self.random_state = random_state
         self.missing = missing
         self.warm_start = warm_start

@@ -18,7 +18,7 @@ const DRAWN: f64 = 1.5;
 /// A loss is nearly least where so much of its fall is left.
 const NEARLY: f64 = 0.03;
 /// The suggested rate is that of nearly the least loss divided by this.
-const BELOW: f64 = 10.0;
+const BELOW: f64 = 3.0;
 
 /// The network, its parameters and the data.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct LearningRateAnswer {
     pub least: Option<f64>,
     /// The rate at which the smoothed loss falls fastest with the logarithm of the rate.
     pub steepest: Option<f64>,
-    /// A tenth of the rate with nearly the least loss.
+    /// A third of the rate with nearly the least loss.
     pub suggestion: Option<f64>,
 }
 
@@ -190,7 +190,7 @@ fn found(steps: &[RatedStep]) -> (Option<f64>, Option<f64>) {
 impl LearningRateAnswer {
     /// How to read the picture.
     pub const ABOUT: &str = "Every step is longer than the one before. Where steps are too short the loss stays, then it falls, and \
-        where they are too long it grows. A good length of the longest steps of a fit is a tenth of the smallest rate with nearly the least loss.";
+        where they are too long it grows. A good length of the longest steps of a fit is a third of the smallest rate with nearly the least loss.";
 
     fn chart(&self) -> Line {
         let first = self.steps.first().map_or(0.0, |step| step.smoothed);

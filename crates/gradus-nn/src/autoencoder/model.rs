@@ -13,8 +13,15 @@ use gradus_core::transform::Transform;
 use gradus_data::{Dense, Inputs, Matrix};
 use gradus_file::{Reader, Writer};
 
-/// Rows that are transformed at once.
-const ROWS: usize = 1024;
+/// Rows that are transformed at once, always so many: products of fewer rows may add up in another order, and a sample has the same
+/// code to the last bit whatever it is transformed with.
+const ROWS: usize = 64;
+
+/// Rows of numbers as a tensor of [`ROWS`] rows, zeros behind them.
+fn block(mut values: Vec<f32>, width: usize) -> Tensor<2> {
+    values.resize(ROWS * width, 0.0);
+    tensor(values, [ROWS, width], &Device::flex())
+}
 
 /// What [`Autoencoder`](super::Autoencoder) learns: codes of samples, and samples of codes.
 #[derive(Clone, Debug)]
@@ -89,12 +96,8 @@ impl DeepAutoencoder {
         for codes in codes.values().chunks((ROWS * k).max(1)) {
             let rows = codes.len() / k.max(1);
             let codes: Vec<f32> = codes.iter().map(|x| *x as f32).collect();
-            let z = self.network.decode(
-                &self.weights,
-                tensor(codes, [rows, k], &Device::flex()),
-                &Pass::predicting(),
-            );
-            values.extend(self.scaler.inverse(&numbers(z)));
+            let z = self.network.decode(&self.weights, block(codes, k), &Pass::predicting());
+            values.extend(self.scaler.inverse(&numbers(z)[..rows * d]));
         }
         Dense::new(n, d, values)
     }
@@ -115,10 +118,9 @@ impl Transform for DeepAutoencoder {
         let mut values = Vec::with_capacity(n * k);
         let rows: Vec<u32> = (0..n as u32).collect();
         for rows in rows.chunks(ROWS) {
-            let z = self.scaler.apply(features, rows);
-            let z: Tensor<2> = tensor(z, [rows.len(), self.scaler.len()], &Device::flex());
-            let codes = self.network.encode(&self.weights, z, &Pass::predicting());
-            values.extend(numbers(codes).into_iter().map(f64::from));
+            let z = block(self.scaler.apply(features, rows), self.scaler.len());
+            let codes = numbers(self.network.encode(&self.weights, z, &Pass::predicting()));
+            values.extend(codes[..rows.len() * k].iter().map(|x| f64::from(*x)));
         }
         Dense::new(n, k, values)
     }

@@ -169,3 +169,22 @@ fn a_constant_feature_comes_back() {
     let back = fitted.model.reconstruct(samples.features()).unwrap();
     assert!((back[(7, 1)] - 0.1).abs() < 1e-6);
 }
+
+#[test]
+fn a_sample_has_the_same_code_whatever_it_is_transformed_with() {
+    for (samples, params) in [
+        (curve(150), Autoencoder::new().max_iter(1)),
+        (squares(150), Autoencoder::new().max_iter(1)),
+        (squares(150), Autoencoder::new().architecture(AutoencoderKind::Convolutional).max_iter(1)),
+    ] {
+        let fitted = params.fit(&samples).unwrap();
+        let all = fitted.transform(samples.features()).unwrap();
+        let back = fitted.model.reconstruct(samples.features()).unwrap();
+        for row in [0u32, 17, 63, 64, 149] {
+            let one = samples.features().select_rows(&[row]);
+            assert_eq!(fitted.transform(&one).unwrap().row(0), all.row(row as usize), "row {row}");
+            let one = fitted.model.reconstruct(&one).unwrap();
+            assert_eq!(one.row(0), back.row(row as usize), "row {row}");
+        }
+    }
+}
