@@ -326,10 +326,13 @@ fn decision_criteria(
         tables.iter().map(|stratum| stratum.iter().map(of).collect()).collect()
     };
     let criterion = |about, parts: &[Vec<Vec<(f64, f64)>>]| {
-        let gaps = parts.iter().filter_map(|p| compare::shares(p, options.level, parts.len()));
+        // Both rates are compared, or none is.
+        let gaps = parts.iter().map(|p| compare::shares(p, options.level, parts.len()));
+        let gaps: Option<Vec<Gap>> = gaps.collect();
         // Given what a part holds fixed, the counts of the parts are independent.
         let test = Test::sum(parts.iter().filter_map(|p| compare::shares_test(p)));
-        Criterion::new(about, gaps.reduce(Gap::worse), test, options)
+        let gap = gaps.and_then(|gaps| gaps.into_iter().reduce(Gap::worse));
+        Criterion::new(about, gap, test, options)
     };
     use Family::{Independence, Separation, Sufficiency};
     let (selected, tpr, fpr) = (part(Table::selected), part(Table::tpr), part(Table::fpr));
