@@ -688,8 +688,8 @@ class FairReduction(_Grouped):
         constraint: str = "demographic_parity",
         *,
         difference_bound: float = 0.01,
-        regularization: float = 1e-4,
-        tol: float = 1e-3,
+        regularization: float = 1e-5,
+        tol: float = 1e-4,
         max_iter: int = 50,
         random_state: Any = 0,
         verbose: int = 0,
@@ -728,7 +728,7 @@ class FairThresholds(_Grouped):
         self,
         constraint: str = "demographic_parity",
         *,
-        regularization: float = 1e-4,
+        regularization: float = 1e-5,
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
@@ -758,7 +758,7 @@ class FairFeatures(_Grouped):
     _kind = "fairfeatures"
 
     def __init__(
-        self, *, decorrelate: bool = True, reweigh: bool = False, regularization: float = 1e-4, verbose: int = 0
+        self, *, decorrelate: bool = True, reweigh: bool = False, regularization: float = 1e-5, verbose: int = 0
     ) -> None:
         self.decorrelate = decorrelate
         self.reweigh = reweigh

@@ -45,7 +45,7 @@ pub struct FairThresholds {
     /// positive rates, or one of these two alone.
     pub constraint: Constraint,
 
-    /// Strength λ of the penalty of the logistic regression: 0.0001, for which samples decide alone unless they are few.
+    /// Strength λ of the penalty of the logistic regression: 0.00001, as scikit-learn's C = 1 of 100,000 samples: samples decide unless they are few.
     #[schemars(range(min = 0.0))]
     pub regularization: f64,
 
@@ -55,7 +55,7 @@ pub struct FairThresholds {
 
 impl Default for FairThresholds {
     fn default() -> Self {
-        Self { constraint: Constraint::DemographicParity, regularization: 1e-4, seed: 0 }
+        Self { constraint: Constraint::DemographicParity, regularization: 1e-5, seed: 0 }
     }
 }
 
@@ -169,14 +169,14 @@ pub struct FairFeatures {
     /// Whether samples are weighed so that class and group are independent: no, by default.
     pub reweigh: bool,
 
-    /// Strength λ of the penalty of the logistic regression: 0.0001, for which samples decide alone unless they are few.
+    /// Strength λ of the penalty of the logistic regression: 0.00001, as scikit-learn's C = 1 of 100,000 samples: samples decide unless they are few.
     #[schemars(range(min = 0.0))]
     pub regularization: f64,
 }
 
 impl Default for FairFeatures {
     fn default() -> Self {
-        Self { decorrelate: true, reweigh: false, regularization: 1e-4 }
+        Self { decorrelate: true, reweigh: false, regularization: 1e-5 }
     }
 }
 
