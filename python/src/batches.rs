@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Batches of samples for principal component analysis.
 #[pyclass(module = "gradus._gradus")]
 pub struct Batches {
-    batches: pca::Batches,
+    batches: pca::IncrementalPca,
 }
 
 #[pymethods]
@@ -28,7 +28,8 @@ impl Batches {
         state: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
         let params = Pca::from_record(&record(params)?).map_err(raise)?;
-        let mut batches = pca::Batches::new(&params, features.matrix.n_cols()).map_err(raise)?;
+        let mut batches =
+            pca::IncrementalPca::new(&params, features.matrix.n_cols()).map_err(raise)?;
         if let Some(inputs) = &features.inputs {
             batches = batches.with_inputs(inputs.clone()).map_err(raise)?;
         }

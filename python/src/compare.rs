@@ -12,7 +12,7 @@ use gradus_core::dataset::{Dataset, number_of_classes};
 use gradus_core::progress::Stop;
 use gradus_data::{Buffer, Dense, Samples, Target};
 use gradus_select::compare::{Compared, FitStage, RaceStep};
-use gradus_select::search::Rows;
+use gradus_select::search::Dependence;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -66,7 +66,8 @@ pub fn compare(
     }
     let how: CompareOptions = serde_json::from_value(record.into())
         .map_err(|error| PyRuntimeError::new_err(format!("options: {error}")))?;
-    let rows = groups.map_or(Rows::Any, |groups| Rows::Groups(groups.as_array().to_vec()));
+    let rows = groups
+        .map_or(Dependence::Independent, |groups| Dependence::Groups(groups.as_array().to_vec()));
     let make: Box<dyn FnOnce() -> gradus::Result<Arc<dyn Dataset>> + Send> =
         match (ratings, features) {
             (Some(ratings), _) => {

@@ -5,7 +5,7 @@ use crate::error::raise;
 use crate::fit::{record, watched};
 use crate::model::Model;
 use crate::threads::inside;
-use gradus::latent::lda::Batches;
+use gradus::latent::lda::OnlineLda;
 use gradus::latent::{Lda, TopicModel};
 use gradus::text::Documents;
 use gradus_core::capability::Capability;
@@ -130,7 +130,7 @@ pub fn topic_scores(
 /// A fit of `lda` to batches of documents, none of which is kept.
 #[pyclass(module = "gradus._gradus")]
 pub struct TopicBatches {
-    batches: Batches,
+    batches: OnlineLda,
 }
 
 #[pymethods]
@@ -138,7 +138,7 @@ impl TopicBatches {
     #[new]
     fn new(params: &str, n_total: u64) -> PyResult<Self> {
         let params = Lda::from_record(&record(params)?).map_err(raise)?;
-        Ok(Self { batches: Batches::new(&params, n_total).map_err(raise)? })
+        Ok(Self { batches: OnlineLda::new(&params, n_total).map_err(raise)? })
     }
 
     /// Adds a batch.

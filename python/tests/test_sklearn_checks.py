@@ -72,7 +72,7 @@ SHORT = {
     "bayes": {"max_iter": 20, "burn_in": 5},
     "lda": {"algorithm": "variational"},
     "mlp": {"hidden": (32,), "max_iter": 60},
-    "mlpregressor": {"hidden": (32,), "max_iter": 60},
+    "mlpregressor": {"hidden": (32,), "max_iter": 240},
 }
 
 

@@ -11,7 +11,7 @@ use gradus_core::params::Params as _;
 use gradus_core::progress::Stop;
 use gradus_data::{Ratings, Samples};
 use gradus_select::compare::{Compare, Compared, Comparison, Metric, RaceStep, Task};
-use gradus_select::search::Rows;
+use gradus_select::search::Dependence;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -171,15 +171,15 @@ impl App {
                 "option `{option}` is for tables of features, which option `target` tells"
             )));
         }
-        let (data, rows, implicit): (Box<dyn Dataset>, Rows, bool) = if has_target {
+        let (data, rows, implicit): (Box<dyn Dataset>, Dependence, bool) = if has_target {
             let file = SamplesFile::from_record(options)?;
             let classes = classes(how.task.as_deref())?;
             let apart = [how.group.as_deref(), how.time.as_deref()];
             let (samples, [group, time]) = file.read_either(path, classes, apart, remarks)?;
             let rows = match (group, time) {
-                (Some(ranks), _) => Rows::Groups(ranks),
-                (_, Some(ranks)) => Rows::Times(ranks.into_iter().map(i64::from).collect()),
-                (None, None) => Rows::Any,
+                (Some(ranks), _) => Dependence::Groups(ranks),
+                (_, Some(ranks)) => Dependence::Times(ranks.into_iter().map(i64::from).collect()),
+                (None, None) => Dependence::Independent,
             };
             (Box::new(samples), rows, false)
         } else {
@@ -195,7 +195,11 @@ impl App {
                 if implicit { RecommenderTraits::IMPLICIT } else { RecommenderTraits::EXPLICIT };
             let traits = Traits { recommender: Some(kind), ..Traits::RECOMMENDER };
             let purpose = Purpose { times: how.split == "last", ..Purpose::training(traits) };
-            (Box::new(Ratings::read(path, &file, &purpose, remarks)?), Rows::Any, implicit)
+            (
+                Box::new(Ratings::read(path, &file, &purpose, remarks)?),
+                Dependence::Independent,
+                implicit,
+            )
         };
         let (compare, left_out) = self.compare(how, data.as_ref(), rows, implicit, stop)?;
         remarks.extend(left_out);
@@ -211,7 +215,7 @@ impl App {
         &self,
         how: &CompareOptions,
         data: &dyn Dataset,
-        rows: Rows,
+        rows: Dependence,
         implicit: bool,
         stop: Stop,
     ) -> Result<(Compare<'static>, Vec<String>)> {

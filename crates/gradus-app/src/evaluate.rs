@@ -6,9 +6,10 @@ mod samples;
 mod units;
 pub(crate) mod words;
 
-pub use against::Compared;
+pub use against::LossComparison;
 pub use ratings::{
-    Baseline, Errors, Ranking, RankingAnswer, RatingsAnswer, SAMPLED_CAUTION, baselines, known,
+    BaselineErrors, Errors, Ranking, RankingAnswer, RatingsAnswer, SAMPLED_CAUTION, baselines,
+    known,
 };
 pub use samples::{ClassAnswer, ClassesAnswer, TargetAnswer, ValuesAnswer};
 pub use units::{ClustersAnswer, UnitsAnswer, UnitsScore};

@@ -1,6 +1,6 @@
 //! The filter of recommended items, read from lists in files.
 
-use crate::lists::Rows;
+use crate::lists::TextRows;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Remarks;
@@ -75,7 +75,7 @@ impl FilterRequest {
 fn listed(items: &Ids, path: &Path, remarks: &mut Remarks<'_>) -> Result<Vec<u32>> {
     let wanted = TextColumn { what: "items", names: ITEM_NAMES, given: None };
     let (mut known, mut count) = (Vec::new(), 0);
-    for row in Rows::open(path, &[wanted])? {
+    for row in TextRows::open(path, &[wanted])? {
         count += 1;
         known.extend(items.find(Id::Text(&row?[0])));
     }
@@ -97,7 +97,7 @@ fn categories(
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut of_item = vec![None; items.len()];
     let (mut count, mut unknown) = (0, 0);
-    for row in Rows::open(path, &wanted)? {
+    for row in TextRows::open(path, &wanted)? {
         let row = row?;
         count += 1;
         let Some(item) = items.find(Id::Text(&row[0])) else {

@@ -11,12 +11,12 @@ const TABLES: [&str; 8] = ["csv", "tsv", "tab", "dat", "jsonl", "ndjson", "parqu
 ///
 /// They are found as [`TextColumns`] finds them. Where a single column is wanted and the file is not
 /// named as a table, a whole line is one field, commas and all.
-pub struct Rows {
+pub struct TextRows {
     columns: TextColumns,
     next: usize,
 }
 
-impl Rows {
+impl TextRows {
     /// Reads a file, `-` for standard input, and finds the columns.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for TextRows {
     type Item = Result<Vec<String>>;
 
     /// The wanted fields of the next row.
@@ -68,7 +68,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         create_compressed(&path, |file| file.write_all(text.as_ref())).unwrap();
-        let rows = Rows::open(&path, wanted).map_err(|failure| failure.to_string())?;
+        let rows = TextRows::open(&path, wanted).map_err(|failure| failure.to_string())?;
         rows.collect::<Result<_>>().map_err(|error| error.to_string())
     }
 

@@ -63,7 +63,7 @@ pub struct Explained<'a> {
     /// The part that is the same for anyone.
     pub base: f32,
     /// The contribution of each rating, the largest first.
-    pub contributions: Vec<Contribution<'a>>,
+    pub contributions: Vec<RatingContribution<'a>>,
     /// The contribution of each feature of the user, the largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_features: Vec<FeaturePart>,
@@ -92,7 +92,7 @@ pub struct DescribedAnswer<'a> {
 
 /// The contribution of one rating to a score.
 #[derive(Clone, Debug, Serialize)]
-pub struct Contribution<'a> {
+pub struct RatingContribution<'a> {
     /// The item that was rated.
     pub item: Id<'a>,
     /// The rating.
@@ -246,7 +246,7 @@ impl<'a> Recommender<'a> {
             let mut item = self.scored(&scored);
             if request.explain {
                 let reason = self.model.explain(target, scored.item)?;
-                let contributions = reason.contributions.iter().map(|part| Contribution {
+                let contributions = reason.contributions.iter().map(|part| RatingContribution {
                     item: self.item(part.item),
                     rated: part.value,
                     adds: part.contribution,

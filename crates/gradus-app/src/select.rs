@@ -10,7 +10,7 @@ use gradus_core::params::{ParamKind, ParamSpec, Params as _};
 use gradus_core::progress::Stop;
 use gradus_data::Samples;
 use gradus_select::search::{
-    Axis, ClustersFound, Criterion, Dimension, Found, Plan, Random, Rows, Search,
+    Axis, ClustersFound, Criterion, Dependence, Dimension, Found, Plan, Random, Search,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -252,13 +252,13 @@ impl Candidates {
             let path = &request.data.path;
             let (samples, [group, time]) = options.read_apart(path, &traits, apart, remarks)?;
             let rows = match (group, time) {
-                (Some(ranks), _) => Rows::Groups(ranks),
-                (_, Some(ranks)) => Rows::Times(ranks.into_iter().map(i64::from).collect()),
-                (None, None) => Rows::Any,
+                (Some(ranks), _) => Dependence::Groups(ranks),
+                (_, Some(ranks)) => Dependence::Times(ranks.into_iter().map(i64::from).collect()),
+                (None, None) => Dependence::Independent,
             };
             (Box::new(samples) as Box<dyn Dataset>, rows)
         } else {
-            (request.data.open(model, None, false, remarks)?.data, Rows::Any)
+            (request.data.open(model, None, false, remarks)?.data, Dependence::Independent)
         };
         let names = varied.names();
         let Varied { fixed, axes, dimensions } = varied;

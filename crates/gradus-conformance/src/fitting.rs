@@ -150,7 +150,7 @@ fn resumed(model: &dyn Estimator) -> Finding {
 /// A search works on any kind of data by any capability.
 fn searched(model: &dyn Estimator) -> Finding {
     use gradus_base::Error;
-    use gradus_select::search::{Plan, Rows, Search};
+    use gradus_select::search::{Dependence, Plan, Search};
     use gradus_select::{NO_LOSS, unit_losses};
     let data = made(model, 120, 6)?;
     let search = Search {
@@ -158,7 +158,7 @@ fn searched(model: &dyn Estimator) -> Finding {
         fixed: quick(model),
         axes: Vec::new(),
         plan: Plan::Folds(2),
-        rows: Rows::Any,
+        rows: Dependence::Independent,
         seed: 1,
         warm: false,
         stop: Stop::new(),

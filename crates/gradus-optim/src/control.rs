@@ -148,7 +148,7 @@ pub struct Iterate<'a> {
 }
 
 /// A callback that receives each iterate and can end the run.
-pub type Watch<'w> = dyn FnMut(&Iterate<'_>) -> ControlFlow<()> + 'w;
+pub type Callback<'w> = dyn FnMut(&Iterate<'_>) -> ControlFlow<()> + 'w;
 
 /// A method that minimises an objective from a starting point.
 pub trait Optimizer {
@@ -165,7 +165,7 @@ pub trait Optimizer {
         &self,
         objective: &dyn Objective,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome>;
 
     /// Minimises.
@@ -180,7 +180,7 @@ pub trait Optimizer {
 /// Records a run: its trace, the callback, the reason it ends.
 pub(crate) struct Recorder<'a, 'w> {
     control: &'a Control,
-    watch: &'a mut Watch<'w>,
+    watch: &'a mut Callback<'w>,
     started: Instant,
     trace: Trace,
     first_norm: f64,
@@ -192,7 +192,7 @@ impl<'a, 'w> Recorder<'a, 'w> {
     /// Checks settings and start.
     pub(crate) fn new(
         control: &'a Control,
-        watch: &'a mut Watch<'w>,
+        watch: &'a mut Callback<'w>,
         objective: &dyn Objective,
         start: &[f64],
     ) -> Result<Self> {

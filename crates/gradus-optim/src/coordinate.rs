@@ -1,6 +1,6 @@
 //! Coordinate descent: one coordinate at a time, to its own minimum.
 
-use crate::control::{Control, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Recorder, control_setters};
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::problem::{LeastSquares, Quadratic};
@@ -105,7 +105,7 @@ impl Coordinate {
         objective: &O,
         penalty: &ElasticNetPenalty,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         penalty.check(objective.dim())?;
         let mut recorder = Recorder::new(&self.control, watch, objective, start)?;

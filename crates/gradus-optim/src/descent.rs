@@ -1,6 +1,6 @@
 //! Descent along the whole gradient: steepest descent, momentum, Nesterov, and the adaptive rules.
 
-use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Optimizer, Recorder, control_setters};
 use crate::diagnose;
 use crate::line_search::Armijo;
 use crate::objective::{Counted, Objective};
@@ -141,7 +141,7 @@ impl Optimizer for Descent {
         &self,
         objective: &dyn Objective,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         self.check()?;
         let mut recorder = Recorder::new(&self.control, watch, objective, start)?;

@@ -1,6 +1,6 @@
 //! L-BFGS: a quasi-Newton method of limited memory.
 
-use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Optimizer, Recorder, control_setters};
 use crate::line_search::Wolfe;
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
@@ -145,7 +145,7 @@ impl Optimizer for Lbfgs {
         &self,
         objective: &dyn Objective,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         if self.memory == 0 {
             return Err(Error::parameter("memory", 0, "must be at least 1"));

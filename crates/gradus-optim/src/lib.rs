@@ -55,7 +55,7 @@ mod stochastic;
 mod subgradient;
 pub mod vector;
 
-pub use control::{Control, Iterate, Optimizer, Watch};
+pub use control::{Callback, Control, Iterate, Optimizer};
 pub use coordinate::{Coordinate, CoordinateWise, Order};
 pub use descent::{Descent, StepSize};
 pub use lbfgs::Lbfgs;

@@ -1,6 +1,6 @@
 //! Newton's method for many coordinates: conjugate gradients on Hessian products.
 
-use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Optimizer, Recorder, control_setters};
 use crate::objective::{Counted, Differences, Hessian, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::vector;
@@ -198,7 +198,7 @@ impl Optimizer for Newton {
         &self,
         objective: &dyn Objective,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         if !(0.0..1.0).contains(&self.cg_tol) {
             return Err(Error::parameter("cg_tol", self.cg_tol, "must be at least 0 and below 1"));

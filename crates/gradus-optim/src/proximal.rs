@@ -1,6 +1,6 @@
 //! Proximal gradient descent: a smooth function plus a simple one.
 
-use crate::control::{Control, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Recorder, control_setters};
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::project::Set;
@@ -233,7 +233,7 @@ impl Proximal {
         objective: &dyn Objective,
         penalty: &dyn Penalty,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         penalty.check(objective.dim())?;
         if !(self.first_step > 0.0 && self.first_step.is_finite()) {

@@ -1,6 +1,6 @@
 //! Stochastic descent over the terms of a sum.
 
-use crate::control::{Control, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Recorder, control_setters};
 use crate::objective::{Counted, FiniteSum};
 use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
@@ -99,7 +99,7 @@ impl Stochastic {
         &self,
         sum: &dyn FiniteSum,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         self.rule.check()?;
         self.schedule.check()?;

@@ -1,6 +1,6 @@
 //! Subgradient descent, for functions with kinks.
 
-use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
+use crate::control::{Callback, Control, Optimizer, Recorder, control_setters};
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
@@ -66,7 +66,7 @@ impl Optimizer for Subgradient {
         &self,
         objective: &dyn Objective,
         start: &[f64],
-        watch: &mut Watch<'_>,
+        watch: &mut Callback<'_>,
     ) -> Result<Outcome> {
         self.schedule.check()?;
         let mut recorder = Recorder::new(&self.control, watch, objective, start)?;

@@ -9,7 +9,7 @@ use gradus::model::{
 use gradus::select::compare::{
     Compare, Compared, FitOutcome, FitStage, Metric, RaceStep, Task, Unranked,
 };
-use gradus::select::search::Rows;
+use gradus::select::search::Dependence;
 use gradus::{Error, Result, find};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ fn compare<'a>(models: Vec<&'a dyn Estimator>, metric: Metric) -> Compare<'a> {
         metric,
         holdout: 0.2,
         split: "random".into(),
-        rows: Rows::Any,
+        rows: Dependence::Independent,
         seed: 0,
         budget: None,
         refit: true,

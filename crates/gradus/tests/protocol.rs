@@ -1,6 +1,6 @@
 //! One protocol for rankings: the validation of a fit, an evaluation and a search agree.
 
-use gradus::select::search::{Plan, Rows, Search};
+use gradus::select::search::{Dependence, Plan, Search};
 use gradus::select::{RankingOptions, evaluate_ranking};
 use gradus_core::estimator::Run;
 use gradus_core::progress::Stop;
@@ -67,7 +67,7 @@ fn validation_evaluation_and_search_give_one_score() {
             fixed: params.clone(),
             axes: Vec::new(),
             plan: Plan::Holdout(0.3),
-            rows: Rows::Any,
+            rows: Dependence::Independent,
             seed: 3,
             warm: false,
             stop: Stop::new(),

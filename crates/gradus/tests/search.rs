@@ -1,6 +1,8 @@
 //! Choosing parameters, over a real model.
 
-use gradus::select::search::{Axis, Dimension, Distribution, Found, Plan, Random, Rows, Search};
+use gradus::select::search::{
+    Axis, Dependence, Dimension, Distribution, Found, Plan, Random, Search,
+};
 use gradus_core::estimator::Run;
 use gradus_core::progress::Stop;
 use gradus_data::Ratings;
@@ -31,7 +33,7 @@ fn search(plan: Plan, warm: bool) -> Search<'static> {
             axis("regularization", &[json!(0.0005), json!(0.1), json!(5.0)]),
         ],
         plan,
-        rows: Rows::Any,
+        rows: Dependence::Independent,
         seed: 3,
         warm,
         stop: Stop::new(),

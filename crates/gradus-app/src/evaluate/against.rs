@@ -22,7 +22,7 @@ struct Losses {
 
 /// Two models beside each other by one loss.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct LossComparison {
     /// The loss.
     pub loss: &'static str,
     /// The two models: the one that is evaluated, and the file of the other.
@@ -45,7 +45,7 @@ pub(super) fn compare(
     path: &Path,
     target: &[String],
     remarks: &mut Remarks<'_>,
-) -> Result<Vec<Compared>> {
+) -> Result<Vec<LossComparison>> {
     let other = app.registry.load(path)?;
     let (ours, theirs) = (fitted.predictor()?, other.predictor()?);
     if ours.outputs().labels().is_some() != theirs.outputs().labels().is_some()
@@ -67,7 +67,7 @@ pub(super) fn compare(
         // What one of the two cannot tell is not compared.
         let Some(b) = b.iter().find(|b| b.name == a.name) else { continue };
         let found = separate(&[&a.values, &b.values], samples.weights(), a.range, 0.95, 0)?;
-        all.push(Compared {
+        all.push(LossComparison {
             loss: a.name,
             best: models[found.order[0]].clone(),
             models: models.clone(),

@@ -32,14 +32,14 @@ pub struct RatingsAnswer {
     /// Ratings of items that the model does not know.
     pub unknown_items: usize,
     /// The errors of simpler models, where the training ratings are known.
-    pub baselines: Vec<Baseline>,
+    pub baselines: Vec<BaselineErrors>,
     /// The share of the data that the model was fitted to, if it is known.
     pub trained_on: Option<f64>,
 }
 
 /// The errors of a simpler model.
 #[derive(Clone, Debug, Serialize)]
-pub struct Baseline {
+pub struct BaselineErrors {
     /// The name of the baseline.
     pub name: &'static str,
     /// The errors of the baseline.
@@ -134,11 +134,11 @@ pub fn baselines(
     training: &Ratings,
     pairs: &[(Option<u32>, Option<u32>)],
     truth: &[f32],
-) -> Result<Vec<Baseline>> {
+) -> Result<Vec<BaselineErrors>> {
     let mean = Mean { keep_history: false }.fit(training)?.predict(pairs);
     let biases = Bias { keep_history: false, ..Bias::new() }.fit(training)?.predict(pairs);
     let baseline = |name, predicted: &[f32]| {
-        Ok(Baseline { name, errors: rating_errors(truth, predicted, None)?.into() })
+        Ok(BaselineErrors { name, errors: rating_errors(truth, predicted, None)?.into() })
     };
     Ok(vec![baseline("global mean", &mean)?, baseline("biases only", &biases)?])
 }

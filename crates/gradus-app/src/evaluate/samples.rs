@@ -1,6 +1,6 @@
 //! Models of features: how well they predict, with intervals that say how sure that is.
 
-use super::against::{self, Compared};
+use super::against::{self, LossComparison};
 use super::{EvaluateRequest, Evaluation, remark_on_training_data};
 use crate::App;
 use crate::predict::lines;
@@ -27,7 +27,7 @@ pub struct ValuesAnswer {
     /// The scores of each target.
     pub targets: Vec<TargetAnswer>,
     /// The comparison with another model, loss by loss.
-    pub against: Option<Vec<Compared>>,
+    pub against: Option<Vec<LossComparison>>,
     /// The share of the data that the model was fitted to, if it is known.
     pub trained_on: Option<f64>,
 }
@@ -67,7 +67,7 @@ pub struct ClassesAnswer {
     /// The confusion matrix: a row for each true class, a column for each predicted class.
     pub confusion: Vec<Vec<f64>>,
     /// The comparison with another model, loss by loss.
-    pub against: Option<Vec<Compared>>,
+    pub against: Option<Vec<LossComparison>>,
     /// The share of the data that the model was fitted to, if it is known.
     pub trained_on: Option<f64>,
 }

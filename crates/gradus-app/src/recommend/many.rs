@@ -2,7 +2,7 @@
 
 use super::Recommender;
 use crate::filter::USER_NAMES;
-use crate::lists::Rows;
+use crate::lists::TextRows;
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Filter, Recommend, Scored};
 use gradus_data::{Id, Ids, TextColumn};
@@ -113,7 +113,7 @@ impl<'a> Recommender<'a> {
             Some(path) => {
                 let given = request.user_column.as_deref();
                 let wanted = TextColumn { what: "users", names: USER_NAMES, given };
-                Box::new(Rows::open(path, &[wanted])?.map(|row| {
+                Box::new(TextRows::open(path, &[wanted])?.map(|row| {
                     let name = row?.swap_remove(0);
                     Ok(match model.users().find(Id::Text(&name)) {
                         Some(user) => ListedUser::Known(user),

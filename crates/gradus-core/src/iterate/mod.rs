@@ -64,9 +64,11 @@ impl Step {
 ///    [`has_atomic_steps`](Self::has_atomic_steps). In return, the loop does not ask it to stop in the
 ///    middle of a step before there is something to fall back to: [`Watch::stopped`] stays false, and the
 ///    iteration is finished.
-pub trait Solver {
+///
+/// A long step is taken on a thread of the pool, hence `Sync` and `Send`.
+pub trait Solver: Sync {
     /// The state: everything that changes from step to step.
-    type State: Clone;
+    type State: Clone + Send;
 
     /// The initial state; `restart` counts the random starts from 0.
     fn start(&self, restart: usize) -> Result<Self::State>;

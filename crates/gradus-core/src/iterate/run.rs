@@ -4,10 +4,13 @@ use super::{Checkpoint, LoopOptions, Solver, Step, Watch};
 use crate::estimator::Job;
 use crate::progress::Event;
 use crate::report::{Iteration, Measure, Report, StopReason};
-use gradus_base::{Error, Result};
+use gradus_base::{Error, Result, parallel};
 use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
+
+/// A step that takes longer is handed to the thread pool as a whole: its parallel loops then start at once.
+const LONG: Duration = Duration::from_micros(500);
 
 /// The state of the loop, kept in the checkpoint.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -91,6 +94,8 @@ struct FitState<'s, S: Solver> {
     /// Absent before the start, and while it is read from a file.
     state: Option<S::State>,
     snapshot: Option<S::State>,
+    /// Whether the last step took so long that the next is worth handing to the thread pool as a whole.
+    is_long: bool,
 }
 
 impl<S: Solver> FitState<'_, S> {
@@ -107,7 +112,13 @@ impl<S: Solver> ErasedFit for FitState<'_, S> {
 
     fn step(&mut self, watch: &Watch<'_>) -> Result<Step> {
         let state = self.state.as_mut().expect("the loop starts a fit before it takes a step");
-        self.solver.step(state, watch)
+        let (solver, began) = (self.solver, Instant::now());
+        let step = match self.is_long {
+            true => parallel::inside(|| solver.step(state, watch)),
+            false => solver.step(state, watch),
+        };
+        self.is_long = began.elapsed() > LONG;
+        step
     }
 
     fn validate(&self) -> Option<f64> {
@@ -174,7 +185,7 @@ pub fn run<S: Solver, D>(
     job: &Job<'_, D>,
 ) -> Result<(S::State, Report)> {
     let watch = Watch { stop: &job.stop, observer: job.observer, in_step: true };
-    let mut fit = FitState { solver, state: None, snapshot: None };
+    let mut fit = FitState { solver, state: None, snapshot: None, is_long: false };
     let (report, keeps_snapshot) = repeat(&mut fit, options, watch, job.checkpoint.as_ref())?;
     let FitState { state, snapshot, .. } = fit;
     let kept = snapshot.filter(|_| keeps_snapshot).or(state);

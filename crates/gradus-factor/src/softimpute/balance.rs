@@ -2,6 +2,7 @@
 
 use gradus_base::parallel;
 use gradus_kernel::Rows;
+use gradus_kernel::gemm::{Before, Factor, product as product_f32};
 use gradus_linalg::symmetric_eigen;
 
 /// Rows handed to a thread at a time.
@@ -68,13 +69,13 @@ impl Balance {
     pub(super) fn turn(&self, side: usize, rows: &Rows, rank: usize, more: usize) -> Rows {
         let k = self.k;
         let mut turned = Rows::zeros(rows.n_rows(), (rank + more).max(1));
-        let stride = turned.stride();
-        let turn = &self.turns[side];
-        parallel::each_row(turned.as_mut_slice(), stride, |row, to| {
-            let from = &rows.row(row)[..k];
-            for (to, turn) in to[..rank].iter_mut().zip(turn.chunks_exact(k)) {
-                *to = from.iter().zip(turn).map(|(&x, t)| f64::from(x) * t).sum::<f64>() as f32;
-            }
+        let (stride, from_stride) = (turned.stride(), rows.stride());
+        let turn: Vec<f32> = self.turns[side][..rank * k].iter().map(|&x| x as f32).collect();
+        let blocks = turned.as_mut_slice().chunks_mut(ROWS * stride);
+        parallel::each(blocks.zip(rows.as_slice().chunks(ROWS * from_stride)), |(to, from)| {
+            let shape = (to.len() / stride, rank, k);
+            let (from, turn) = (Factor::new(from, from_stride), Factor::new(&turn, k).transpose());
+            product_f32(shape, from, turn, 1.0, Before::Replaced, (to, stride));
         });
         turned
     }
@@ -84,15 +85,23 @@ impl Balance {
 fn gram(rows: &Rows) -> Vec<f64> {
     let k = rows.k();
     let parts = parallel::map(parallel::blocks(rows.n_rows(), ROWS), |block| {
-        let mut sum = vec![0.0; k * k];
-        for row in block {
-            let row = &rows.row(row)[..k];
-            for (i, &x) in row.iter().enumerate() {
-                let x = f64::from(x);
-                sum[i * k..][..k]
-                    .iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, &y)| *sum += x * f64::from(y));
+        // The lower triangle, four rows at a time.
+        let (mut sum, mut four) = (vec![0.0; k * k], vec![0.0; 4 * k]);
+        let mut rest = block.peekable();
+        while rest.peek().is_some() {
+            four.fill(0.0);
+            for (to, row) in four.chunks_exact_mut(k).zip(rest.by_ref()) {
+                to.iter_mut().zip(rows.row(row)).for_each(|(to, &x)| *to = f64::from(x));
+            }
+            let (a, others) = four.split_at(k);
+            let (b, others) = others.split_at(k);
+            let (c, d) = others.split_at(k);
+            for i in 0..k {
+                let x = [a[i], b[i], c[i], d[i]];
+                let columns = a.iter().zip(b).zip(c.iter().zip(d));
+                for (sum, ((a, b), (c, d))) in sum[i * k..][..=i].iter_mut().zip(columns) {
+                    *sum += x[0] * a + x[1] * b + x[2] * c + x[3] * d;
+                }
             }
         }
         sum
@@ -100,6 +109,9 @@ fn gram(rows: &Rows) -> Vec<f64> {
     let mut gram = vec![0.0; k * k];
     for part in parts {
         gram.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+    }
+    for i in 0..k {
+        (0..i).for_each(|j| gram[j * k + i] = gram[i * k + j]);
     }
     gram
 }

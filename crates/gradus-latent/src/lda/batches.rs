@@ -21,9 +21,9 @@ use gradus_text::Documents;
 ///
 /// ```
 /// use gradus_core::topics::Topics;
-/// use gradus_latent::{Lda, lda::Batches};
+/// use gradus_latent::{Lda, lda::OnlineLda};
 /// use gradus_text::Documents;
-/// let mut batches = Batches::new(&Lda::new().n_topics(2), 1_000_000)?;
+/// let mut batches = OnlineLda::new(&Lda::new().n_topics(2), 1_000_000)?;
 /// for _ in 0..20 {
 ///     batches.push(&Documents::new(["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]))?;
 /// }
@@ -31,7 +31,7 @@ use gradus_text::Documents;
 /// assert_eq!(fitted.n_topics(), 2);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
-pub struct Batches {
+pub struct OnlineLda {
     params: Lda,
     /// Documents there will be, about: how much a batch stands for.
     n_total: u64,
@@ -47,7 +47,7 @@ struct Started {
     bound: f64,
 }
 
-impl Batches {
+impl OnlineLda {
     /// A stream of about this many documents.
     ///
     /// # Errors

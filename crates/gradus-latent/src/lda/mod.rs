@@ -18,7 +18,7 @@ mod sweep;
 mod tests;
 mod variational;
 
-pub use batches::Batches;
+pub use batches::OnlineLda;
 
 use crate::topics::corpus::{Corpus, HeldOut, Words};
 use crate::topics::model::{Found, TopicModel};
@@ -61,7 +61,7 @@ gradus_core::params! { [crate::topics::parameters::shared]
     /// in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
     ///
     /// `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
-    /// each step; `online` takes steps by batches of documents, and [`Batches`] fits it to a stream that is not kept in memory. Their
+    /// each step; `online` takes steps by batches of documents, and [`OnlineLda`] fits it to a stream that is not kept in memory. Their
     /// objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
     /// times the number of topics.
     ///

@@ -1,6 +1,6 @@
 //! A fit to documents that are read part by part, and never kept in memory.
 
-use super::batches::Batches;
+use super::batches::OnlineLda;
 use super::{Lda, variational};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
@@ -68,7 +68,7 @@ pub(super) fn fit(
     let n_drawn = kept.len();
     let sample = Documents::new(kept.into_iter().map(|(_, text)| text));
     let sample = sample.named(name.unwrap_or_default());
-    let mut batches = Batches::new(params, n)?;
+    let mut batches = OnlineLda::new(params, n)?;
     batches.begin(&sample)?;
     drop(sample);
     let passes = params.max_iter.unwrap_or(1);

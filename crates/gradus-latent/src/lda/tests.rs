@@ -224,7 +224,7 @@ fn variational_inference_finds_planted_topics() {
         assert!(pure >= 4, "{algorithm:?}: {:?}", fitted.top_words(15));
         assert!(fitted.alpha().iter().all(|alpha| (0.001..2.0).contains(alpha)));
     }
-    let mut batches = Batches::new(&Lda::new().n_topics(5), 400 * 20).unwrap();
+    let mut batches = OnlineLda::new(&Lda::new().n_topics(5), 400 * 20).unwrap();
     assert!(batches.finish().is_err());
     for _ in 0..20 {
         for first in (0..400).step_by(100) {

@@ -17,7 +17,7 @@ mod stream;
 mod tests;
 
 pub use model::PcaModel;
-pub use stream::Batches;
+pub use stream::IncrementalPca;
 
 use crate::moments::Moments;
 use choose::Chosen;

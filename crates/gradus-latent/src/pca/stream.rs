@@ -17,8 +17,8 @@ const FEATURES: usize = 20_000;
 /// however many samples there are.
 ///
 /// ```
-/// use gradus_latent::pca::{Batches, Pca};
-/// let mut batches = Batches::new(&Pca::new().n_components(1.0), 2)?;
+/// use gradus_latent::pca::{IncrementalPca, Pca};
+/// let mut batches = IncrementalPca::new(&Pca::new().n_components(1.0), 2)?;
 /// batches.push(&[1.0, 2.1, 2.0, 3.9], None)?;
 /// batches.push(&[3.0, 6.1, 4.0, 7.9], None)?;
 /// let fitted = batches.finish()?;
@@ -26,7 +26,7 @@ const FEATURES: usize = 20_000;
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Batches {
+pub struct IncrementalPca {
     params: Pca,
     inputs: Inputs,
     /// One, or those of the parts of which each is held out once.
@@ -34,7 +34,7 @@ pub struct Batches {
     rows: u64,
 }
 
-impl Batches {
+impl IncrementalPca {
     /// No samples yet, of this many features.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ pub(super) fn fit_rows(
              features must fit into memory"
         )));
     }
-    let mut batches = Batches::new(params, d)?;
+    let mut batches = IncrementalPca::new(params, d)?;
     params.wanted(n, d)?;
     read_ahead::each_block(rows, |block| {
         if job.stop.requested() {

@@ -408,12 +408,12 @@ fn batches_are_the_fit_to_all_of_them() {
         let params = Pca { n_components, solver: PcaSolver::Covariance, ..Pca::new() };
         let whole = params.fit(&unlabelled(&x).with_weights(w.clone()).unwrap()).unwrap();
         for size in [1, 333, 3000] {
-            let mut batches = Batches::new(&params, 7).unwrap();
+            let mut batches = IncrementalPca::new(&params, 7).unwrap();
             for (rows, w) in x.values().chunks(7 * size).zip(w.chunks(size)) {
                 batches.push(rows, Some(w)).unwrap();
             }
             assert_eq!(batches.n_samples(), 3000);
-            let mut again = Batches::new(&params, 7).unwrap();
+            let mut again = IncrementalPca::new(&params, 7).unwrap();
             again.restore(&batches.to_numbers()).unwrap();
             assert!(again.restore(&batches.to_numbers()[1..]).is_err());
             let batches = again;
@@ -426,7 +426,7 @@ fn batches_are_the_fit_to_all_of_them() {
             pairs.for_each(|(a, b)| assert!((a / b - 1.0).abs() < 1e-11));
         }
     }
-    let mut batches = Batches::new(&Pca::new().n_components(2.0), 3).unwrap();
+    let mut batches = IncrementalPca::new(&Pca::new().n_components(2.0), 3).unwrap();
     assert!(batches.finish().unwrap_err().to_string().contains("no samples"));
     assert!(batches.push(&[1.0, 2.0], None).unwrap_err().to_string().contains("multiple of 3"));
     batches.push(&[1.0, 2.0, 3.0], None).unwrap();

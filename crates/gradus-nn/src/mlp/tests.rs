@@ -39,6 +39,17 @@ fn two_spirals_are_learned() {
 }
 
 #[test]
+fn a_sample_has_the_same_outputs_whatever_it_is_predicted_with() {
+    let data = spiral(50);
+    let fitted = Mlp::new().hidden(vec![48, 32]).max_iter(5).fit(&data).unwrap();
+    let all = fitted.scores(data.features()).unwrap();
+    for row in [0, 17, 49] {
+        let alone = fitted.scores(&data.features().select_rows(&[row as u32])).unwrap();
+        assert_eq!(alone[(0, 0)].to_bits(), all[(row, 0)].to_bits(), "row {row}");
+    }
+}
+
+#[test]
 fn gradients_with_respect_to_features_are_those_of_finite_differences() {
     let data = spiral(200);
     for (activation, norm) in [

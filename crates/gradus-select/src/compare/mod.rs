@@ -37,7 +37,7 @@ mod result;
 pub use metric::{Metric, PLACES, Task};
 pub use result::{Comparison, FitOutcome, FitRecord, FitStage, PartSizes, Ranked, Unranked};
 
-use crate::search::Rows;
+use crate::search::Dependence;
 use gradus_base::Result;
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::{AnyFitted, Estimator};
@@ -58,7 +58,7 @@ pub struct Compare<'a> {
     /// The hold-out scheme of the kind of data.
     pub split: String,
     /// The groups or times of the samples; with them the scheme does not matter.
-    pub rows: Rows,
+    pub rows: Dependence,
     /// Seed of the split and of the fits.
     pub seed: u64,
     /// The time budget, the fit of the winner included; no limit, and no race, if left out.

@@ -1,6 +1,6 @@
 //! The parts of the data: to learn from, to race by, and to test on once.
 
-use crate::search::{Rows, latest};
+use crate::search::{Dependence, latest};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{Dataset, HoldOut};
@@ -14,7 +14,7 @@ const RACE_USERS: usize = 5000;
 pub(super) struct Part {
     pub(super) train: Box<dyn Dataset>,
     /// The rule that keeps the samples of `train` together.
-    train_rows: Rows,
+    train_rows: Dependence,
     pub(super) held_out: Box<dyn Dataset>,
     /// The group of each held-out sample, where they have groups.
     pub(super) groups: Option<Vec<u32>>,
@@ -26,30 +26,30 @@ pub(super) struct Part {
 /// If a part would be empty, or what keeps samples together has another length.
 pub(super) fn cut(
     data: &dyn Dataset,
-    rows: &Rows,
+    rows: &Dependence,
     (scheme, share): (&str, f64),
     seed: u64,
 ) -> Result<Part> {
     let split = match rows {
-        Rows::Any => {
+        Dependence::Independent => {
             let HoldOut { train, held_out } = data.hold_out(scheme, share, seed)?;
-            return Ok(Part { train, train_rows: Rows::Any, held_out, groups: None });
+            return Ok(Part { train, train_rows: Dependence::Independent, held_out, groups: None });
         }
-        Rows::Groups(groups) => {
+        Dependence::Groups(groups) => {
             check_length("groups", groups.len(), data.len())?;
             grouped_holdout(groups, share, seed)?
         }
-        Rows::Times(times) => {
+        Dependence::Times(times) => {
             check_length("times", times.len(), data.len())?;
             latest(times, share)?
         }
     };
     let RowSplit { train, test } = split;
-    let groups = if let Rows::Groups(groups) = rows { Some(of(groups, &test)) } else { None };
+    let groups = if let Dependence::Groups(groups) = rows { Some(of(groups, &test)) } else { None };
     let train_rows = match rows {
-        Rows::Any => Rows::Any,
-        Rows::Groups(groups) => Rows::Groups(of(groups, &train)),
-        Rows::Times(times) => Rows::Times(of(times, &train)),
+        Dependence::Independent => Dependence::Independent,
+        Dependence::Groups(groups) => Dependence::Groups(of(groups, &train)),
+        Dependence::Times(times) => Dependence::Times(of(times, &train)),
     };
     Ok(Part { train: data.select(&train), train_rows, held_out: data.select(&test), groups })
 }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn stages_are_nested_and_held_out_points_stay_held_out() {
         let data = RatingsSpec::new(200, 60, 4000).make(1).unwrap().ratings;
-        let whole = cut(&data, &Rows::Any, ("random", 0.2), 1).unwrap();
+        let whole = cut(&data, &Dependence::Independent, ("random", 0.2), 1).unwrap();
         assert_eq!(whole.train.len() + whole.held_out.len(), data.len());
         let race = Race::new(&whole, ("random", 0.125), 1).unwrap();
         let users = |stage: &Stage| -> Vec<u32> {
@@ -237,17 +237,17 @@ mod tests {
         let x = Dense::from_fn(60, 1, |row, _| row as f64);
         let data = Samples::regression(x, (0..60).map(f64::from).collect()).unwrap();
         let groups: Vec<u32> = (0..60).map(|row| row / 5).collect();
-        let whole = cut(&data, &Rows::Groups(groups), ("random", 0.25), 3).unwrap();
+        let whole = cut(&data, &Dependence::Groups(groups), ("random", 0.25), 3).unwrap();
         let held_out = whole.groups.clone().unwrap();
-        let Rows::Groups(rest) = &whole.train_rows else { panic!("groups") };
+        let Dependence::Groups(rest) = &whole.train_rows else { panic!("groups") };
         assert!(held_out.iter().all(|group| !rest.contains(group)));
         assert_eq!((held_out.len(), rest.len()), (15, 45));
         let race = Race::new(&whole, ("random", 0.25), 3).unwrap();
         assert!(race.stage(1.0, false).groups.is_some());
         let times: Vec<i64> = (0..60).collect();
-        let whole = cut(&data, &Rows::Times(times), ("random", 0.25), 3).unwrap();
+        let whole = cut(&data, &Dependence::Times(times), ("random", 0.25), 3).unwrap();
         let held_out = whole.held_out.downcast_ref::<Samples>().unwrap();
         assert_eq!(held_out.values().unwrap().values()[0], 45.0);
-        assert!(cut(&data, &Rows::Groups(vec![1, 2]), ("random", 0.25), 3).is_err());
+        assert!(cut(&data, &Dependence::Groups(vec![1, 2]), ("random", 0.25), 3).is_err());
     }
 }

@@ -7,7 +7,7 @@ use super::result::{
     FitOutcome, FitRecord, FitStage, PartSizes, Tested, Unranked, better, leaderboard, same_points,
 };
 use super::{Compare, Compared, RaceStep};
-use crate::search::Rows;
+use crate::search::Dependence;
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
 use gradus_core::dataset::Dataset;
@@ -532,7 +532,7 @@ fn finish(
     comparison.interrupted = interrupted;
     comparison.parts = parts;
     comparison.units = match &compare.rows {
-        Rows::Groups(_) => "groups",
+        Dependence::Groups(_) => "groups",
         _ if compare.models.iter().any(|m| m.traits().can(Capability::Recommend)) => "users",
         _ => data.kind(),
     };

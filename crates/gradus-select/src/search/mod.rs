@@ -53,10 +53,10 @@ pub enum Plan {
 
 /// The rule that keeps units of the data together, or in order, when they are held out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Rows {
+pub enum Dependence {
     /// Independent samples. Each class has its share of every part.
     #[default]
-    Any,
+    Independent,
     /// Samples of one group are held out together.
     Groups(Vec<u32>),
     /// Times of the samples: held-out samples come after the training samples.
@@ -74,7 +74,7 @@ pub struct Search<'a> {
     /// How data is held out.
     pub plan: Plan,
     /// The rule that keeps samples together; ratings are held out at random.
-    pub rows: Rows,
+    pub rows: Dependence,
     /// Seed of the split.
     pub seed: u64,
     /// Whether a candidate starts from its neighbour with a stronger penalty instead of at random.

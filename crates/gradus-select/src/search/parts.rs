@@ -1,6 +1,6 @@
 //! The parts of the data that candidates are fitted on and evaluated by.
 
-use super::{Plan, Rows};
+use super::{Dependence, Plan};
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{Dataset, HoldOut, RANDOM};
 use gradus_data::Ids;
@@ -38,14 +38,14 @@ impl<'a> Parts<'a> {
     pub(super) fn new(
         data: &'a dyn Dataset,
         plan: Plan,
-        how: &'a Rows,
+        how: &'a Dependence,
         seed: u64,
     ) -> Result<(Self, Vec<String>)> {
         let n = data.len();
         let given = match how {
-            Rows::Any => None,
-            Rows::Groups(groups) => Some(("groups", groups.len())),
-            Rows::Times(times) => Some(("times", times.len())),
+            Dependence::Independent => None,
+            Dependence::Groups(groups) => Some(("groups", groups.len())),
+            Dependence::Times(times) => Some(("times", times.len())),
         };
         if let Some((what, got)) = given.filter(|(_, got)| *got != n) {
             let expected = format!("{n} (one for each unit of the data)");
@@ -54,30 +54,37 @@ impl<'a> Parts<'a> {
         let classes = data.classes();
         let mut scarce: Vec<Scarce> = Vec::new();
         let cuts = match (plan, how, classes) {
-            (Plan::Folds(k), Rows::Any, Some((classes, _))) => {
+            (Plan::Folds(k), Dependence::Independent, Some((classes, _))) => {
                 let folds = rows::stratified_folds(classes, k, seed)?;
                 scarce = folds.scarce().to_vec();
                 Cuts::Folds(folds)
             }
-            (Plan::Folds(k), Rows::Any, None) => Cuts::Folds(rows::folds(n, k, seed)?),
-            (Plan::Folds(k), Rows::Groups(of), _) => Cuts::Folds(rows::grouped_folds(of, k, seed)?),
-            (Plan::Folds(k), Rows::Times(times), _) => {
+            (Plan::Folds(k), Dependence::Independent, None) => {
+                Cuts::Folds(rows::folds(n, k, seed)?)
+            }
+            (Plan::Folds(k), Dependence::Groups(of), _) => {
+                Cuts::Folds(rows::grouped_folds(of, k, seed)?)
+            }
+            (Plan::Folds(k), Dependence::Times(times), _) => {
                 Cuts::Folds(rows::ordered_folds(times, k, 0)?)
             }
-            (Plan::Holdout(share), Rows::Any, Some((classes, _))) => {
+            (Plan::Holdout(share), Dependence::Independent, Some((classes, _))) => {
                 let (split, few) = rows::stratified_holdout(classes, share, seed)?;
                 scarce = few;
                 Cuts::Once(split)
             }
-            (Plan::Holdout(share), Rows::Any, None) => Cuts::Random(share, seed),
-            (Plan::Holdout(share), Rows::Groups(of), _) => {
+            (Plan::Holdout(share), Dependence::Independent, None) => Cuts::Random(share, seed),
+            (Plan::Holdout(share), Dependence::Groups(of), _) => {
                 Cuts::Once(rows::grouped_holdout(of, share, seed)?)
             }
-            (Plan::Holdout(share), Rows::Times(times), _) => Cuts::Once(latest(times, share)?),
+            (Plan::Holdout(share), Dependence::Times(times), _) => {
+                Cuts::Once(latest(times, share)?)
+            }
         };
         let labels = classes.map(|(_, labels)| labels);
         let notes = scarce.iter().map(|few| named(few, labels)).collect();
-        let groups = if let Rows::Groups(groups) = how { Some(groups.as_slice()) } else { None };
+        let groups =
+            if let Dependence::Groups(groups) = how { Some(groups.as_slice()) } else { None };
         Ok((Self { data, cuts, groups }, notes))
     }
 

@@ -164,7 +164,7 @@ fn a_model_that_fits_a_path_is_fitted_once_a_fold() {
     let data = numbers(60);
     let run = |path: bool| {
         let model = Given { path, ..Given::default() };
-        let mut search = search(&model, &[2.0], Plan::Folds(3), Rows::Any);
+        let mut search = search(&model, &[2.0], Plan::Folds(3), Dependence::Independent);
         let values = vec![json!(0.1), json!(1.0), json!(10.0)];
         search.axes.push(Axis { name: "regularization".into(), values });
         let found = search.run(&data, &|_| {}).unwrap();
@@ -174,7 +174,7 @@ fn a_model_that_fits_a_path_is_fitted_once_a_fold() {
     assert_eq!((found, paths, none), (one_by_one, 3, 0));
 }
 
-fn search<'a>(model: &'a Given, slopes: &[f64], plan: Plan, rows: Rows) -> Search<'a> {
+fn search<'a>(model: &'a Given, slopes: &[f64], plan: Plan, rows: Dependence) -> Search<'a> {
     let values = slopes.iter().map(|&slope| slope.into()).collect();
     Search {
         model,
@@ -207,7 +207,7 @@ fn classes(n: usize) -> Samples {
 fn numbers_are_evaluated_by_their_squared_error() {
     let (model, samples) = (Given::default(), numbers(200));
     for plan in [Plan::Folds(4), Plan::Holdout(0.3)] {
-        let search = search(&model, &[1.0, 2.0, 5.0], plan, Rows::Any);
+        let search = search(&model, &[1.0, 2.0, 5.0], plan, Dependence::Independent);
         let found = search.run(&samples.clone(), &|_| {}).unwrap();
         assert_eq!((found.metric.as_str(), found.higher_is_better), ("rmse", false));
         let best = &found.candidates[0];
@@ -223,7 +223,7 @@ fn numbers_are_evaluated_by_their_squared_error() {
         assert!(!fitted.params.contains_key("max_iter"));
     }
     // Every sample is held out once in four folds: the score is that of all of them.
-    let search = search(&model, &[1.0], Plan::Folds(4), Rows::Any);
+    let search = search(&model, &[1.0], Plan::Folds(4), Dependence::Independent);
     let found = search.run(&samples.clone(), &|_| {}).unwrap();
     let y = samples.values().unwrap();
     let x = samples.features().values();
@@ -236,8 +236,9 @@ fn numbers_are_evaluated_by_their_squared_error() {
 fn classes_are_evaluated_by_probabilities_or_by_their_share() {
     let samples = classes(400);
     let plain = Given::default();
-    let found =
-        search(&plain, &[-1.0, 1.0], Plan::Folds(5), Rows::Any).run(&samples, &|_| {}).unwrap();
+    let found = search(&plain, &[-1.0, 1.0], Plan::Folds(5), Dependence::Independent)
+        .run(&samples, &|_| {})
+        .unwrap();
     assert_eq!((found.metric.as_str(), found.higher_is_better), ("accuracy", true));
     let best = &found.candidates[0];
     assert!((best.score.value - 0.9).abs() < 1e-12 && best.params["slope"] == 1.0);
@@ -253,7 +254,7 @@ fn classes_are_evaluated_by_probabilities_or_by_their_share() {
     assert!(best.accuracy.is_none());
 
     let probable = Given { probable: true, ..Given::default() };
-    let found = search(&probable, &[1.0, 2.0, 30.0], Plan::Folds(5), Rows::Any)
+    let found = search(&probable, &[1.0, 2.0, 30.0], Plan::Folds(5), Dependence::Independent)
         .run(&samples, &|_| {})
         .unwrap();
     assert_eq!((found.metric.as_str(), found.higher_is_better), ("log loss", false));
@@ -272,13 +273,13 @@ fn groups_stay_together_and_time_does_not_run_backwards() {
     let data = samples.clone();
     let x = samples.features().values().to_vec();
     let place = |value: &f64| x.iter().position(|x| x == value).unwrap();
-    let run = |plan, rows: Rows| {
+    let run = |plan, rows: Dependence| {
         model.seen.lock().unwrap().clear();
         search(&model, &[2.0], plan, rows).run(&data, &|_| {}).unwrap();
         let seen = model.seen.lock().unwrap();
         seen.iter().map(|(x, ..)| x.iter().map(place).collect()).collect::<Vec<Vec<usize>>>()
     };
-    let groups = Rows::Groups((0..40).map(|row| row / 4).collect());
+    let groups = Dependence::Groups((0..40).map(|row| row / 4).collect());
     for plan in [Plan::Folds(5), Plan::Holdout(0.2)] {
         for train in run(plan, groups.clone()) {
             assert_eq!(train.len(), 32);
@@ -288,14 +289,14 @@ fn groups_stay_together_and_time_does_not_run_backwards() {
         }
     }
     // Backwards in time.
-    let times = Rows::Times((0..40).map(|row| -row).collect());
+    let times = Dependence::Times((0..40).map(|row| -row).collect());
     let mut trains = run(Plan::Folds(4), times.clone());
     trains.sort_by_key(Vec::len);
     for (fold, train) in trains.iter().enumerate() {
         assert_eq!(*train, (40 - 8 * (fold + 1)..40).collect::<Vec<_>>());
     }
     assert_eq!(run(Plan::Holdout(0.25), times), [(10..40).collect::<Vec<_>>()]);
-    let wrong = search(&model, &[2.0], Plan::Folds(2), Rows::Groups(vec![1; 3]));
+    let wrong = search(&model, &[2.0], Plan::Folds(2), Dependence::Groups(vec![1; 3]));
     let error = wrong.run(&data, &|_| {}).unwrap_err().to_string();
     assert!(error.contains("groups: expected 40"), "{error}");
 }
@@ -303,7 +304,7 @@ fn groups_stay_together_and_time_does_not_run_backwards() {
 #[test]
 fn a_warm_start_is_passed_on_and_a_scarce_class_is_named() {
     let model = Given::default();
-    let mut warm = search(&model, &[2.0], Plan::Holdout(0.5), Rows::Any);
+    let mut warm = search(&model, &[2.0], Plan::Holdout(0.5), Dependence::Independent);
     warm.axes.push(Axis { name: "regularization".into(), values: vec![json!(1), json!(2)] });
     warm.warm = true;
     warm.run(&numbers(10), &|_| {}).unwrap();
@@ -314,7 +315,7 @@ fn a_warm_start_is_passed_on_and_a_scarce_class_is_named() {
     let words = ["no", "no", "yes", "no", "no"].map(Id::Text);
     let few = Samples::classification(x, words).unwrap();
     assert!(matches!(few.labels(), Some(Ids::Text(_))));
-    let search = search(&model, &[2.0], Plan::Folds(2), Rows::Any);
+    let search = search(&model, &[2.0], Plan::Folds(2), Dependence::Independent);
     let found = search.run(&few, &|_| {}).unwrap();
     assert_eq!(found.notes.len(), 1);
     assert!(found.notes[0].contains("class `yes` has 1 sample,"), "{:?}", found.notes);
@@ -324,7 +325,7 @@ fn a_warm_start_is_passed_on_and_a_scarce_class_is_named() {
 fn threads_do_not_matter() {
     let model = Given { probable: true, ..Given::default() };
     let run = || {
-        let search = search(&model, &[0.5, 1.0, 2.0], Plan::Folds(5), Rows::Any);
+        let search = search(&model, &[0.5, 1.0, 2.0], Plan::Folds(5), Dependence::Independent);
         search.run(&classes(3000), &|_| {}).unwrap()
     };
     let on = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(run);

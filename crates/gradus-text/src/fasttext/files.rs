@@ -2,7 +2,7 @@
 
 use super::FastText;
 use super::binary::{self, Args, Binary, Head, Source, kind, loss};
-use super::labels::Loss;
+use super::labels::FastTextLoss;
 use super::model::{FastTextModel, Weights};
 use crate::skipgram::{Cbow, Skipgram};
 use crate::vectors::{Subwords, WordVectors};
@@ -128,10 +128,10 @@ fn classifier(path: &Path, binary: Binary) -> Result<FastTextModel> {
         .collect();
     let (ranking, ids) = gradus_data::numbered(&names);
     let loss = match args.loss {
-        loss::HS => Loss::Hs,
-        loss::SOFTMAX => Loss::Softmax,
+        loss::HS => FastTextLoss::Hs,
+        loss::SOFTMAX => FastTextLoss::Softmax,
         // With negative samples each class has a logistic function of its own, too.
-        loss::OVA | loss::NS => Loss::Ova,
+        loss::OVA | loss::NS => FastTextLoss::Ova,
         other => return Err(bad(&format!("loss {other} is unknown"))),
     };
     let counts = labels.iter().map(|(_, count)| *count).collect();
@@ -306,9 +306,9 @@ fn write_classifier(
     let args = Args {
         word_ngrams: options.word_ngrams as i32,
         loss: match model.loss {
-            Loss::Hs => loss::HS,
-            Loss::Softmax => loss::SOFTMAX,
-            Loss::Ova => loss::OVA,
+            FastTextLoss::Hs => loss::HS,
+            FastTextLoss::Softmax => loss::SOFTMAX,
+            FastTextLoss::Ova => loss::OVA,
         },
         model: kind::SUPERVISED,
         ..args_of(params, k, options.has_buckets().then_some(&options.chars))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The loss over the classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Loss {
+pub enum FastTextLoss {
     /// One class of all, by a softmax: the log loss
     #[default]
     Softmax,
@@ -38,8 +38,13 @@ pub(super) enum Target<'a> {
 
 impl Labels {
     /// Classes with their frequencies, which descend.
-    pub(super) fn new(ends: Vec<usize>, codes: Vec<u32>, counts: &[u64], loss: Loss) -> Self {
-        let tree = (loss == Loss::Hs).then(|| Tree::new(counts));
+    pub(super) fn new(
+        ends: Vec<usize>,
+        codes: Vec<u32>,
+        counts: &[u64],
+        loss: FastTextLoss,
+    ) -> Self {
+        let tree = (loss == FastTextLoss::Hs).then(|| Tree::new(counts));
         let n = counts.len();
         Self { ends, codes, n, all: (0..n as u32).collect(), tree }
     }
@@ -49,12 +54,12 @@ impl Labels {
     }
 
     /// The steps of a document: with a tree one for each of its classes, else one.
-    pub(super) fn rounds(&self, document: usize, loss: Loss) -> Vec<Target<'_>> {
+    pub(super) fn rounds(&self, document: usize, loss: FastTextLoss) -> Vec<Target<'_>> {
         let start = document.checked_sub(1).map_or(0, |before| self.ends[before]);
         let classes = &self.codes[start..self.ends[document]];
         match loss {
-            Loss::Hs => classes.iter().map(|&class| Target::One(class)).collect(),
-            Loss::Softmax | Loss::Ova => vec![Target::All(classes)],
+            FastTextLoss::Hs => classes.iter().map(|&class| Target::One(class)).collect(),
+            FastTextLoss::Softmax | FastTextLoss::Ova => vec![Target::All(classes)],
         }
     }
 
@@ -73,7 +78,7 @@ impl Labels {
     pub(super) fn rates(
         &self,
         target: &Target<'_>,
-        loss: Loss,
+        loss: FastTextLoss,
         scores: &[f32],
         rates: &mut Vec<f32>,
     ) -> f64 {
@@ -89,7 +94,7 @@ impl Labels {
                 }
                 sum
             }
-            Target::All(classes) if loss == Loss::Ova => {
+            Target::All(classes) if loss == FastTextLoss::Ova => {
                 rates.extend(scores.iter().map(|&score| -sigmoid(f64::from(score)) as f32));
                 let mut sum: f64 = rates.iter().map(|&rate| -ln(1.0 + f64::from(rate))).sum();
                 for &class in *classes {

@@ -10,7 +10,7 @@ mod tree;
 
 pub(crate) use files::{LABEL, word_vectors};
 pub use files::{export_fasttext, is_fasttext, open_fasttext};
-pub use labels::Loss as FastTextLoss;
+pub use labels::FastTextLoss;
 pub use model::FastTextModel;
 
 use crate::documents::Documents;
@@ -26,7 +26,7 @@ use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{Params, record};
 use gradus_core::report::Choice;
 use gradus_data::{BagOptions, Bags, CharNgrams, LINE_END, TextBag, TokenRule};
-use labels::{Labels, Loss};
+use labels::Labels;
 use model::Weights;
 use quantize::Quantised;
 use schemars::JsonSchema;
@@ -81,7 +81,7 @@ pub struct FastText {
     pub dimension: usize,
 
     /// The loss over the classes.
-    pub loss: Loss,
+    pub loss: FastTextLoss,
 
     /// Words of the longest n-grams: 2 for words and pairs of words in a row, which distinguish `not good` from `good`.
     #[schemars(range(min = 1, max = 20))]
@@ -146,7 +146,7 @@ impl Default for FastText {
     fn default() -> Self {
         Self {
             dimension: 100,
-            loss: Loss::Softmax,
+            loss: FastTextLoss::Softmax,
             word_ngrams: 2,
             max_n: 0,
             min_n: 3,

@@ -1,6 +1,6 @@
 //! The fitted classifier.
 
-use super::labels::{Loss, sigmoid, softmax};
+use super::labels::{FastTextLoss, sigmoid, softmax};
 use super::quantize::Quantised;
 use super::tree::Tree;
 use crate::documents::Documents;
@@ -27,7 +27,7 @@ pub(super) enum Weights {
 pub struct FastTextModel {
     inputs: Inputs,
     outputs: Outputs,
-    pub(super) loss: Loss,
+    pub(super) loss: FastTextLoss,
     pub(super) dimension: usize,
     pub(super) weights: Weights,
     /// A row for each class, the frequent ones first.
@@ -43,7 +43,7 @@ impl FastTextModel {
     pub(super) fn new(
         (text, bag): (&str, TextBag),
         (name, labels): (&str, Ids),
-        loss: Loss,
+        loss: FastTextLoss,
         weights: Weights,
         (dimension, classes): (usize, Vec<f32>),
         (ranking, counts): (Vec<u32>, Vec<u64>),
@@ -57,7 +57,7 @@ impl FastTextModel {
     fn checked(
         inputs: Inputs,
         outputs: Outputs,
-        loss: Loss,
+        loss: FastTextLoss,
         weights: Weights,
         (dimension, classes): (usize, Vec<f32>),
         (ranking, counts): (Vec<u32>, Vec<u64>),
@@ -81,7 +81,7 @@ impl FastTextModel {
         if ranking.len() != n || !ranking.iter().all(is_new) || counts.len() != n {
             return Err(bad("the order of the classes does not name every class once"));
         }
-        let tree = (loss == Loss::Hs).then(|| Tree::new(&counts));
+        let tree = (loss == FastTextLoss::Hs).then(|| Tree::new(&counts));
         Ok(Self { inputs, outputs, loss, dimension, weights, classes, ranking, counts, tree })
     }
 
@@ -181,9 +181,9 @@ impl FastTextModel {
     fn probabilities_of(&self, mean: &[f32]) -> Vec<f64> {
         let scores = self.of_classes(mean);
         match self.loss {
-            Loss::Hs => scores.into_iter().map(libm::exp).collect(),
-            Loss::Ova => scores.into_iter().map(sigmoid).collect(),
-            Loss::Softmax => {
+            FastTextLoss::Hs => scores.into_iter().map(libm::exp).collect(),
+            FastTextLoss::Ova => scores.into_iter().map(sigmoid).collect(),
+            FastTextLoss::Softmax => {
                 let mut p = Vec::new();
                 softmax(&scores.iter().map(|&x| x as f32).collect::<Vec<_>>(), &mut p);
                 p.into_iter().map(f64::from).collect()
@@ -279,7 +279,7 @@ impl Model for FastTextModel {
 
     fn read(file: &mut Reader) -> Result<Self> {
         let (inputs, outputs) = (Inputs::read(file)?, Outputs::read(file)?);
-        let (loss, dimension): (Loss, usize) = (file.get("loss")?, file.get("dimension")?);
+        let (loss, dimension): (FastTextLoss, usize) = (file.get("loss")?, file.get("dimension")?);
         let Some(bag) = bag_of(&inputs) else {
             return Err(file.broken("its input is not one column of text"));
         };

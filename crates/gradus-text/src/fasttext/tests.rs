@@ -42,7 +42,7 @@ fn accuracy(model: &FastTextModel, data: &Documents) -> f64 {
 #[test]
 fn planted_classes_are_learned_by_every_loss() {
     let (train, test) = (documents(600, 4, 1), documents(200, 4, 2));
-    for loss in [Loss::Softmax, Loss::Ova, Loss::Hs] {
+    for loss in [FastTextLoss::Softmax, FastTextLoss::Ova, FastTextLoss::Hs] {
         let params = FastText::new().dimension(10).loss(loss).max_iter(8).n_buckets(5000);
         let fitted = params.fit(&train).unwrap();
         assert!(accuracy(&fitted.model, &test) > 0.97, "{loss:?}");
@@ -50,7 +50,7 @@ fn planted_classes_are_learned_by_every_loss() {
         assert!(trace[7].objective < 0.5 * trace[0].objective, "{loss:?} {trace:?}");
         let samples = fitted.model.samples(&test).unwrap();
         let p = fitted.model.probabilities(samples.features()).unwrap().unwrap();
-        if loss != Loss::Ova {
+        if loss != FastTextLoss::Ova {
             for row in p.rows() {
                 assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-5, "{loss:?} {row:?}");
             }
@@ -87,7 +87,7 @@ fn steps_are_those_of_the_definition() {
         dimension: k,
         learning_rate: 0.3,
         epochs: 1,
-        loss: Loss::Softmax,
+        loss: FastTextLoss::Softmax,
         cutoff: None,
         line_end: None,
         seed: 0,
@@ -123,7 +123,7 @@ fn steps_are_those_of_the_definition() {
             outputs.iter().map(|row| row.iter().zip(&mean).map(|(a, b)| a * b).sum()).collect();
         let sum: f64 = dots.iter().map(|dot| dot.exp()).sum();
         let mut change = vec![0.0; k];
-        let target = prepared.labels.rounds(at as usize, Loss::Softmax);
+        let target = prepared.labels.rounds(at as usize, FastTextLoss::Softmax);
         let labels::Target::All(classes) = target[0] else { panic!("one step of all classes") };
         for class in 0..3 {
             let y = f64::from(u8::from(classes[0] as usize == class));
@@ -189,7 +189,7 @@ fn documents_may_have_several_classes() {
         labels.push(vec![format!("kind{a}"), format!("size{b}")]);
     }
     let data = Documents::new(&texts).with_several_classes("y", &labels).unwrap();
-    for loss in [Loss::Ova, Loss::Softmax, Loss::Hs] {
+    for loss in [FastTextLoss::Ova, FastTextLoss::Softmax, FastTextLoss::Hs] {
         let params = FastText::new().dimension(8).loss(loss).max_iter(20).word_ngrams(1);
         let fitted = params.fit(&data).unwrap();
         let names = fitted.model.outputs().labels().unwrap().clone();
@@ -198,7 +198,7 @@ fn documents_may_have_several_classes() {
             both[0].iter().map(|(class, _)| names.get(*class as usize).to_string()).collect();
         found.sort();
         assert_eq!(found, ["kind2", "size1"], "{loss:?}");
-        let least = if loss == Loss::Ova { 0.8 } else { 0.35 };
+        let least = if loss == FastTextLoss::Ova { 0.8 } else { 0.35 };
         assert!(both[0].iter().all(|(_, p)| *p > least), "{loss:?} {both:?}");
     }
 }

@@ -6,7 +6,7 @@
 //! document by document in each. So only what two documents of a batch have in common is out of date, and batches are
 //! as small as it takes for that to be little.
 
-use super::labels::{Labels, Loss};
+use super::labels::{FastTextLoss, Labels};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{Solver, Step, Watch};
@@ -40,7 +40,7 @@ pub(super) struct Options {
     pub(super) dimension: usize,
     pub(super) learning_rate: f64,
     pub(super) epochs: usize,
-    pub(super) loss: Loss,
+    pub(super) loss: FastTextLoss,
     /// The number of features that are kept, from this epoch on: those of the longest rows, and the word that ends
     /// documents.
     pub(super) cutoff: Option<(usize, u64)>,

@@ -2,10 +2,10 @@
 
 use super::samples::{between, short};
 use crate::output::{Context, Outcome, Table, grouped};
-use gradus_app::evaluate::Compared;
+use gradus_app::evaluate::LossComparison;
 use gradus_metrics::bounds::{Interval, Separation};
 
-pub(super) fn show(compared: Option<&[Compared]>, context: Context) -> Outcome {
+pub(super) fn show(compared: Option<&[LossComparison]>, context: Context) -> Outcome {
     compared.unwrap_or_default().iter().try_for_each(|found| show_loss(found, context))
 }
 
@@ -14,7 +14,7 @@ fn shown(name: &str, x: f64) -> f64 {
     if name == "squared error" { x.max(0.0).sqrt() } else { x }
 }
 
-fn show_loss(found: &Compared, context: Context) -> Outcome {
+fn show_loss(found: &LossComparison, context: Context) -> Outcome {
     let name = found.loss;
     let title = match name {
         "squared error" => "RMSE",

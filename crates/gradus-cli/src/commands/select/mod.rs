@@ -12,7 +12,7 @@ use crate::progress::stop_on_ctrl_c;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, value_parser};
 use gradus::page::shown;
-use gradus::select::search::{Axis, Dimension, Plan, Rows};
+use gradus::select::search::{Axis, Dependence, Dimension, Plan};
 use gradus_app::compare::parse_budget;
 use gradus_app::data::Source;
 use gradus_app::select::{
@@ -250,7 +250,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             Plan::Holdout(share) => 1.0 - share,
         },
         units: match &selection.search.rows {
-            Rows::Groups(_) => "groups",
+            Dependence::Groups(_) => "groups",
             _ if model.traits().can(Capability::Recommend) => "users",
             _ => model.data().name(),
         },
