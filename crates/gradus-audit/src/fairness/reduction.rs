@@ -3,7 +3,7 @@
 use super::GroupedSamples;
 use super::model::{DecisionRule, FairModel, Scorer, held_out_error, linear_scores, prepare};
 use super::simplex::{Column, best_mixture};
-use super::thresholds::{Constraint, check_cells};
+use super::thresholds::{RateConstraint, check_cells};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::capability::Capability;
@@ -37,11 +37,11 @@ use std::time::Instant;
 /// Langford, Wallach: A reductions approach to fair classification, 2018.
 ///
 /// ```
-/// use gradus_audit::fairness::{Constraint, FairReduction, GroupedSamples};
+/// use gradus_audit::fairness::{RateConstraint, FairReduction, GroupedSamples};
 /// use gradus_core::dataset::DataKind;
 /// use gradus_core::estimator::Fit;
 /// let data = GroupedSamples::example(200, 1, &FairReduction::TRAITS)?;
-/// let fitted = FairReduction::new().constraint(Constraint::EqualizedOdds).fit(&data)?;
+/// let fitted = FairReduction::new().constraint(RateConstraint::EqualizedOdds).fit(&data)?;
 /// assert!(!fitted.needs_groups());
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -50,7 +50,7 @@ use std::time::Instant;
 pub struct FairReduction {
     /// The rate that has to be equal in all groups: demographic_parity of selection rates, equalized_odds of true and false
     /// positive rates, or one of these two alone.
-    pub constraint: Constraint,
+    pub constraint: RateConstraint,
 
     /// How far the rate of a group may be from the common rate: 0.01, as in fairlearn.
     #[schemars(range(min = 0.000001, max = 1.0))]
@@ -75,7 +75,7 @@ pub struct FairReduction {
 impl Default for FairReduction {
     fn default() -> Self {
         Self {
-            constraint: Constraint::DemographicParity,
+            constraint: RateConstraint::DemographicParity,
             difference_bound: 0.01,
             regularization: 1e-5,
             tol: 1e-4,
