@@ -161,7 +161,7 @@ pub(super) fn quadratic_form(mut a: Vec<f64>, b: &[f64]) -> (f64, usize) {
             break;
         };
         let p = a[pivot * n + pivot];
-        if !(p > 1e-10 * scale) || p <= 0.0 {
+        if p.is_nan() || p <= (1e-10 * scale).max(0.0) {
             break;
         }
         done[pivot] = true;
@@ -325,8 +325,8 @@ mod tests {
         let a = Moments { weight: 12.0, mean: 3.0, variance: 4.0 };
         let b = Moments { weight: 20.0, mean: 1.5, variance: 9.0 };
         let test = welch(&[a, b]).unwrap();
-        let squares = (4.0 / 12.0, 9.0 / 20.0);
-        let t = 1.5 / (squares.0 + squares.1 as f64).sqrt();
+        let squares: (f64, f64) = (4.0 / 12.0, 9.0 / 20.0);
+        let t = 1.5 / (squares.0 + squares.1).sqrt();
         assert!((test.statistic - t * t).abs() < 1e-12);
         let single = Moments { weight: 1.0, mean: 9.0, variance: f64::NAN };
         assert_eq!(welch(&[a, b, single]), Some(test));
