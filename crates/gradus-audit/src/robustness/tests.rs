@@ -461,3 +461,21 @@ fn perturbations_of_a_stolen_model_transfer() {
     let error = steal(&victim, &space, &x, 5, 3, &fit).err().unwrap().to_string();
     assert!(error.contains("20 decisions"), "{error}");
 }
+
+#[test]
+fn an_audit_ends_when_asked_to() {
+    let victim = Linear::random(1, 2, 3, Access::Scores);
+    let x = rows(4, 3);
+    let truth: Vec<Option<u32>> =
+        victim.decide(&Matrix::Dense(x.clone())).unwrap().into_iter().map(Some).collect();
+    let options = RobustnessOptions {
+        eps: 1e-9,
+        queries: 1_000_000_000,
+        attacks: vec![Attack::Square],
+        ..Default::default()
+    };
+    let asked = || *victim.asked.borrow() > 100;
+    let error = audit(&victim, &Space::new(Norm::L2, 3), &x, &truth, &options, &asked).unwrap_err();
+    assert!(error.to_string().contains("stopped"), "{error}");
+    assert!(*victim.asked.borrow() < 200);
+}
