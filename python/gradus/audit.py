@@ -61,7 +61,7 @@ def _attribute(name: str, values: Any) -> tuple[str, list[str], np.ndarray]:
     array = column_or_1d(array)
     missing = [value is None or type(value).__name__ == "NAType" or value != value for value in array.tolist()]
     if any(missing):
-        raise ValueError(f"sensitive_features: `{name}`, row {missing.index(True)}: missing value; every row needs a group")
+        raise ValueError(f"sensitive_features: `{name}`, row {missing.index(True) + 1}: missing value; every row needs a group")
     kinds = {type(value) for value in array.tolist()}
     if kinds and all(issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool for kind in kinds):
         numbers = array.astype(np.float64)
@@ -593,8 +593,13 @@ class _Grouped(Classifier):
         self.needs_groups_ = bool(groups)
         if groups and hasattr(self, "feature_names_in_"):
             kept = [name for name in self.feature_names_in_ if name not in groups]
-            self.feature_names_in_ = np.asarray(kept, dtype=object)
             self.n_features_in_ = len(kept)
+            if kept == [f"x{at + 1}" for at in range(len(kept))]:
+                # Features of an array have no names of their own.
+                del self.feature_names_in_
+                self._encodes = None
+            else:
+                self.feature_names_in_ = np.asarray(kept, dtype=object)
 
     def _read_coefficients(self) -> None:
         """Coefficients are of several classifiers, or of scores before a rule: they are no ``coef_``."""
@@ -693,8 +698,8 @@ class FairReduction(_Grouped):
         constraint: str = "demographic_parity",
         *,
         difference_bound: float = 0.01,
-        regularization: float = 1e-4,
-        tol: float = 1e-3,
+        regularization: float = 1e-5,
+        tol: float = 1e-4,
         max_iter: int = 50,
         random_state: Any = 0,
         verbose: int = 0,
@@ -733,7 +738,7 @@ class FairThresholds(_Grouped):
         self,
         constraint: str = "demographic_parity",
         *,
-        regularization: float = 1e-4,
+        regularization: float = 1e-5,
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
@@ -763,7 +768,7 @@ class FairFeatures(_Grouped):
     _kind = "fairfeatures"
 
     def __init__(
-        self, *, decorrelate: bool = True, reweigh: bool = False, regularization: float = 1e-4, verbose: int = 0
+        self, *, decorrelate: bool = True, reweigh: bool = False, regularization: float = 1e-5, verbose: int = 0
     ) -> None:
         self.decorrelate = decorrelate
         self.reweigh = reweigh

@@ -7,8 +7,8 @@ use crate::fit::{record, watched};
 use crate::model::Model;
 use crate::threads::inside;
 use gradus::audit::fairness::{
-    AuditOptions, Constraint, Decisions, FairModel, GroupedSamples, Groups, Measure,
-    MeasureByGroup, audit_decisions, audit_exposure, audit_quality, audit_values,
+    AuditOptions, Decisions, FairModel, GroupMeasure, GroupedSamples, MeasureByGroup,
+    RateConstraint, SensitiveGroups, audit_decisions, audit_exposure, audit_quality, audit_values,
     optimize_thresholds,
 };
 use gradus_core::estimator::Run;
@@ -22,13 +22,13 @@ use std::sync::Arc;
 /// The name of an attribute, the names of its groups, and the group of each row.
 type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, u32>);
 
-fn groups((name, names, codes): &Attribute<'_>) -> PyResult<Groups> {
-    Groups::new(name, names.clone(), codes.as_array().to_vec()).map_err(raise)
+fn groups((name, names, codes): &Attribute<'_>) -> PyResult<SensitiveGroups> {
+    SensitiveGroups::new(name, names.clone(), codes.as_array().to_vec()).map_err(raise)
 }
 
-fn crossed(attributes: &[Attribute<'_>]) -> PyResult<Groups> {
-    let all = attributes.iter().map(groups).collect::<PyResult<Vec<Groups>>>()?;
-    Groups::crossed(&all).map_err(raise)
+fn crossed(attributes: &[Attribute<'_>]) -> PyResult<SensitiveGroups> {
+    let all = attributes.iter().map(groups).collect::<PyResult<Vec<SensitiveGroups>>>()?;
+    SensitiveGroups::crossed(&all).map_err(raise)
 }
 
 fn numbers(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
@@ -42,7 +42,7 @@ fn options(text: &str) -> PyResult<AuditOptions> {
 /// Refuses numbers that are so many different ones that they are no groups.
 #[pyfunction]
 pub fn check_groups(name: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
-    Groups::from_numbers(name, &numbers(&values)).map(drop).map_err(raise)
+    SensitiveGroups::from_numbers(name, &numbers(&values)).map(drop).map_err(raise)
 }
 
 /// A measure over all rows and in each group of the intersections of attributes: the value over all, the names of the
@@ -57,7 +57,7 @@ pub fn measure_by_group(
     attributes: Vec<Attribute<'_>>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<(f64, Vec<String>, Vec<f64>)> {
-    let measure = Measure::parse(measure).map_err(raise)?;
+    let measure = GroupMeasure::parse(measure).map_err(raise)?;
     let groups = crossed(&attributes)?;
     let (truth, predicted) = (numbers(&truth), numbers(&predicted));
     let weights = weights.as_ref().map(numbers);
@@ -166,7 +166,7 @@ pub fn group_thresholds(
     attributes: Vec<Attribute<'_>>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<String> {
-    let constraint = Constraint::parse(constraint).map_err(raise)?;
+    let constraint = RateConstraint::parse(constraint).map_err(raise)?;
     let groups = crossed(&attributes)?;
     let (scores, truth) = (numbers(&scores), truth.as_array().to_vec());
     let weights = weights.as_ref().map(numbers);
@@ -196,7 +196,7 @@ pub fn fit_grouped(
     let params = record(params)?;
     let target_values =
         Target::Classes { codes: codes.as_array().to_vec(), labels: labels(classes)? };
-    let attributes = attributes.iter().map(groups).collect::<PyResult<Vec<Groups>>>()?;
+    let attributes = attributes.iter().map(groups).collect::<PyResult<Vec<SensitiveGroups>>>()?;
     let weights = weights.as_ref().map(numbers);
     let (matrix, inputs) = (features.matrix.clone(), features.inputs.clone());
     let keep = Arc::new(matrix.clone());
@@ -240,9 +240,9 @@ pub fn decide_grouped(
     };
     let attributes = attributes.unwrap_or_default();
     let attributes = attributes.iter().map(|(name, names, codes)| {
-        Groups::of_any(name, names.clone(), codes.as_array().to_vec()).map_err(raise)
+        SensitiveGroups::of_any(name, names.clone(), codes.as_array().to_vec()).map_err(raise)
     });
-    let attributes = attributes.collect::<PyResult<Vec<Groups>>>()?;
+    let attributes = attributes.collect::<PyResult<Vec<SensitiveGroups>>>()?;
     let matrix = &features.matrix;
     let found = inside(py, || -> gradus::Result<Vec<f64>> {
         let wide;

@@ -58,7 +58,9 @@ fn a_model_is_audited_by_columns_that_are_no_features() {
     let rate = |at: usize| audits[0]["groups"][at]["selection_rate"]["value"].as_f64().unwrap();
     assert!((difference - (rate(0) - rate(1)).abs()).abs() < 1e-12 && difference > 0.1);
     // Whether someone is old has nothing to do with it.
-    assert_eq!(criterion(&audits[1], "demographic parity")["rejected"], false);
+    let by_age = criterion(&audits[1], "demographic parity");
+    assert!(by_age["test"]["p_value"].as_f64().unwrap() > 1e-3, "{by_age}");
+    assert!(by_age["gap"]["difference"].as_f64().unwrap() < difference / 3.0, "{by_age}");
     assert_eq!(audits[2]["groups"].as_array().unwrap().len(), 4);
     let bought = found["mitigation"].as_array().unwrap();
     assert!(bought[0]["difference_after"].as_f64().unwrap() < difference / 3.0, "{bought:?}");

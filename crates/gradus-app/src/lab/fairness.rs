@@ -1,7 +1,7 @@
 //! Criteria of fairness that exclude one another: two groups of unlike base rates, decided by a calibrated score.
 
 use super::{Drawn, standalone};
-use gradus::audit::fairness::{Constraint, Groups, optimize_thresholds};
+use gradus::audit::fairness::{RateConstraint, SensitiveGroups, optimize_thresholds};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_report::{Line, Page, PageTable, TableColumn, fixed, number};
@@ -99,7 +99,7 @@ pub struct FairnessLabAnswer {
 struct Population {
     truth: Vec<bool>,
     probability: Vec<f64>,
-    groups: Groups,
+    groups: SensitiveGroups,
 }
 
 impl FairnessLabRequest {
@@ -176,7 +176,7 @@ impl FairnessLabRequest {
                 words.push(["first", "second"][group]);
             }
         }
-        Ok(Population { truth, probability, groups: Groups::from_words("group", &words)? })
+        Ok(Population { truth, probability, groups: SensitiveGroups::from_words("group", &words)? })
     }
 }
 
@@ -191,8 +191,8 @@ fn policies(population: &Population) -> Result<[Policy; 3]> {
     let one: Vec<f64> = probability.iter().map(|p| f64::from(u8::from(*p > 0.5))).collect();
     Ok([
         policy("one threshold", population, &one),
-        policy("equal selection rates", population, &by_rules(Constraint::DemographicParity)?),
-        policy("equalised odds", population, &by_rules(Constraint::EqualizedOdds)?),
+        policy("equal selection rates", population, &by_rules(RateConstraint::DemographicParity)?),
+        policy("equalised odds", population, &by_rules(RateConstraint::EqualizedOdds)?),
     ])
 }
 

@@ -2,7 +2,7 @@
 
 use super::AuditOptions;
 use super::compare::{self, Gap, Rate};
-use super::criteria::{Criterion, Decisions, Family};
+use super::criteria::{Decisions, FairnessCriterion, Family};
 use super::statistics::{Moments, Test, quadratic_form, score_test};
 use gradus_base::Result;
 use gradus_metrics::classification::{Bins, Calibration, CalibrationBin};
@@ -90,7 +90,7 @@ pub(super) fn criteria(
     probability: &[f64],
     kept: &[&[u32]],
     options: &AuditOptions,
-) -> Vec<Criterion> {
+) -> Vec<FairnessCriterion> {
     let weight = |row: u32| data.weights.map_or(1.0, |weights| weights[row as usize]);
     let number = |row: u32| f64::from(u8::from(data.truth[row as usize]));
     let residuals: Vec<Moments> = kept
@@ -112,7 +112,7 @@ pub(super) fn criteria(
             calibrated(rows.iter().map(of))
         })
         .collect();
-    let calibration = Criterion::new(
+    let calibration = FairnessCriterion::new(
         (
             "calibration by group",
             Family::Sufficiency,
@@ -136,7 +136,7 @@ fn sufficiency(
     probability: &[f64],
     kept: &[&[u32]],
     options: &AuditOptions,
-) -> Criterion {
+) -> FairnessCriterion {
     let about = (
         "sufficiency of probabilities",
         Family::Sufficiency,
@@ -229,7 +229,7 @@ fn sufficiency(
     let enough = information[0] >= 5.0;
     let test =
         if enough { score_test(all - of_curve, rank.saturating_sub(curve_rank)) } else { None };
-    Criterion::new(about, compare::means(&by_group, options.level), test, options)
+    FairnessCriterion::new(about, compare::means(&by_group, options.level), test, options)
 }
 
 /// Solves a small symmetric positive definite system (Cholesky).

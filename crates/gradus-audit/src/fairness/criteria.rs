@@ -3,7 +3,7 @@
 use super::calibration::{self, GroupCalibration};
 use super::compare::{self, Gap, Rate};
 use super::statistics::Test;
-use super::{AuditOptions, Groups};
+use super::{AuditOptions, SensitiveGroups};
 use gradus_base::{Error, Result};
 use gradus_metrics::classification::{Roc, RocPoint};
 use gradus_metrics::rows;
@@ -34,7 +34,7 @@ impl Family {
 
 /// A criterion as found in data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Criterion {
+pub struct FairnessCriterion {
     /// The name: `demographic parity`.
     pub name: &'static str,
     /// The independence that it asks for.
@@ -52,7 +52,7 @@ pub struct Criterion {
     pub within_tolerance: Option<bool>,
 }
 
-impl Criterion {
+impl FairnessCriterion {
     pub(super) fn new(
         (name, family, compares): (&'static str, Family, &'static str),
         gap: Option<Gap>,
@@ -137,7 +137,7 @@ pub struct DecisionAudit {
     /// The rates of each group.
     pub groups: Vec<GroupRates>,
     /// The criteria.
-    pub criteria: Vec<Criterion>,
+    pub criteria: Vec<FairnessCriterion>,
     /// What to be careful about: groups that are too small, for instance.
     pub warnings: Vec<String>,
 }
@@ -193,19 +193,19 @@ impl Table {
 /// If the lengths differ, a probability is not from 0 to 1, or no two groups have enough members.
 ///
 /// ```
-/// use gradus_audit::fairness::{AuditOptions, Decisions, Groups, audit_decisions};
+/// use gradus_audit::fairness::{AuditOptions, Decisions, SensitiveGroups, audit_decisions};
 /// let (truth, decisions): (Vec<bool>, Vec<bool>) = (0..400).map(|at| (at % 2 == 0, at % 4 < 2 && at < 300)).unzip();
 /// let words: Vec<&str> = (0..400).map(|at| if at < 200 { "a" } else { "b" }).collect();
 /// let data = Decisions { truth: &truth, decisions: &decisions, probability: None, scores: None, weights: None };
-/// let audit = audit_decisions(&data, &Groups::from_words("g", &words)?, None, &AuditOptions::default())?;
+/// let audit = audit_decisions(&data, &SensitiveGroups::from_words("g", &words)?, None, &AuditOptions::default())?;
 /// let parity = &audit.criteria[0];
 /// assert_eq!((parity.name, parity.gap.unwrap().difference, parity.rejected), ("demographic parity", 0.25, Some(true)));
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn audit_decisions(
     data: &Decisions<'_>,
-    groups: &Groups,
-    conditional: Option<&Groups>,
+    groups: &SensitiveGroups,
+    conditional: Option<&SensitiveGroups>,
     options: &AuditOptions,
 ) -> Result<DecisionAudit> {
     options.check()?;
@@ -307,12 +307,12 @@ fn group_rates(
 /// The criteria of decisions: of all rows at once, or within the values of another attribute.
 fn decision_criteria(
     data: &Decisions<'_>,
-    groups: &Groups,
+    groups: &SensitiveGroups,
     kept: &[usize],
-    conditional: Option<&Groups>,
+    conditional: Option<&SensitiveGroups>,
     options: &AuditOptions,
-) -> Vec<Criterion> {
-    let n_strata = conditional.map_or(1, Groups::n_groups);
+) -> Vec<FairnessCriterion> {
+    let n_strata = conditional.map_or(1, SensitiveGroups::n_groups);
     let mut place = vec![None; groups.n_groups()];
     kept.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
     let mut tables = vec![vec![Table::default(); kept.len()]; n_strata];
@@ -326,10 +326,13 @@ fn decision_criteria(
         tables.iter().map(|stratum| stratum.iter().map(of).collect()).collect()
     };
     let criterion = |about, parts: &[Vec<Vec<(f64, f64)>>]| {
-        let gaps = parts.iter().filter_map(|p| compare::shares(p, options.level, parts.len()));
+        // Both rates are compared, or none is.
+        let gaps = parts.iter().map(|p| compare::shares(p, options.level, parts.len()));
+        let gaps: Option<Vec<Gap>> = gaps.collect();
         // Given what a part holds fixed, the counts of the parts are independent.
         let test = Test::sum(parts.iter().filter_map(|p| compare::shares_test(p)));
-        Criterion::new(about, gaps.reduce(Gap::worse), test, options)
+        let gap = gaps.and_then(|gaps| gaps.into_iter().reduce(Gap::worse));
+        FairnessCriterion::new(about, gap, test, options)
     };
     use Family::{Independence, Separation, Sufficiency};
     let (selected, tpr, fpr) = (part(Table::selected), part(Table::tpr), part(Table::fpr));

@@ -2,9 +2,9 @@
 
 use super::calibration::moments;
 use super::compare::{self, Gap, Rate};
-use super::criteria::{Criterion, Family};
+use super::criteria::{FairnessCriterion, Family};
 use super::statistics::{Moments, quadratic_form, score_test};
-use super::{AuditOptions, Groups};
+use super::{AuditOptions, SensitiveGroups};
 use gradus_base::{Error, Result};
 use gradus_metrics::rows;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct ExposureAudit {
     /// The exposure of each group.
     pub groups: Vec<GroupExposure>,
     /// Whether exposure is in proportion to the reference.
-    pub criterion: Criterion,
+    pub criterion: FairnessCriterion,
 }
 
 /// Audits lists of recommended items (each list best first, items by number) by groups of items: whether each group has a
@@ -45,8 +45,8 @@ pub struct ExposureAudit {
 /// If there are fewer than two lists that are not empty, an item has no group, or the reference is negative or 0 everywhere.
 ///
 /// ```
-/// use gradus_audit::fairness::{AuditOptions, Groups, audit_exposure};
-/// let groups = Groups::from_words("label", &["major", "major", "indie", "indie"])?;
+/// use gradus_audit::fairness::{AuditOptions, SensitiveGroups, audit_exposure};
+/// let groups = SensitiveGroups::from_words("label", &["major", "major", "indie", "indie"])?;
 /// let lists: Vec<Vec<u32>> = (0..60).map(|user| if user % 3 == 0 { vec![2, 0] } else { vec![0, 1] }).collect();
 /// let audit = audit_exposure(&lists, &groups, None, &AuditOptions::default())?;
 /// assert!(audit.groups[0].exposure.value < 0.3 && audit.groups[0].reference == 0.5);
@@ -55,7 +55,7 @@ pub struct ExposureAudit {
 /// ```
 pub fn audit_exposure<L: AsRef<[u32]>>(
     lists: &[L],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     reference: Option<&[f64]>,
     options: &AuditOptions,
 ) -> Result<ExposureAudit> {
@@ -110,15 +110,18 @@ pub fn audit_exposure<L: AsRef<[u32]>>(
     let ratio = by_group.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
     let ratio = ratio.map(|(of, share)| (of.mean / share).min(share / of.mean)).reduce(f64::min);
     let gap = Gap { difference, interval: [low, high.min(1.0)], ratio, ratio_interval: None };
-    let distance: Vec<f64> =
-        by_group.iter().zip(&shares).map(|(of, share)| of.mean - share).collect();
+    // One list more, at the reference: lists that are all alike have no variance, and may be far from the reference.
+    of_lists.push(shares.clone());
+    let m = of_lists.len() as f64;
+    let mean = |g: usize| of_lists.iter().map(|list| list[g]).sum::<f64>() / m;
+    let means: Vec<f64> = (0..k).map(mean).collect();
+    let distance: Vec<f64> = means.iter().zip(&shares).map(|(mean, share)| mean - share).collect();
     let mut covariance = vec![0.0; k * k];
     for list in &of_lists {
         for i in 0..k {
             for j in 0..k {
-                covariance[i * k + j] += (list[i] - by_group[i].mean)
-                    * (list[j] - by_group[j].mean)
-                    / ((n - 1) as f64 * n as f64);
+                covariance[i * k + j] +=
+                    (list[i] - means[i]) * (list[j] - means[j]) / ((m - 1.0) * m);
             }
         }
     }
@@ -128,7 +131,7 @@ pub fn audit_exposure<L: AsRef<[u32]>>(
         Family::Independence,
         "exposure, with the share of the reference",
     );
-    let criterion = Criterion::new(about, Some(gap), score_test(statistic, rank), options);
+    let criterion = FairnessCriterion::new(about, Some(gap), score_test(statistic, rank), options);
     let members = groups.rows();
     let found = groups.names().iter().enumerate().map(|(g, name)| {
         let rate = Rate::mean(by_group[g], options.level);
@@ -166,7 +169,7 @@ pub struct QualityAudit {
     /// The quality of each group.
     pub groups: Vec<GroupQuality>,
     /// Whether all groups are served equally well.
-    pub criterion: Criterion,
+    pub criterion: FairnessCriterion,
     /// What to be careful about.
     pub warnings: Vec<String>,
 }
@@ -177,7 +180,7 @@ pub struct QualityAudit {
 /// If there is not one figure for each user, one is not finite, or no two groups have enough members.
 pub fn audit_quality(
     quality: &[f64],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     options: &AuditOptions,
 ) -> Result<QualityAudit> {
     options.check()?;
@@ -189,7 +192,7 @@ pub fn audit_quality(
     let means: Vec<Moments> = kept.iter().map(|&g| of(&by_group[g])).collect();
     let about = ("equal quality", Family::Separation, "mean quality");
     let gap = compare::means(&means, options.level);
-    let criterion = Criterion::new(about, gap, compare::means_test(&means), options);
+    let criterion = FairnessCriterion::new(about, gap, compare::means_test(&means), options);
     let groups_found = groups.names().iter().zip(&by_group).map(|(name, rows)| GroupQuality {
         group: name.clone(),
         count: rows.len(),

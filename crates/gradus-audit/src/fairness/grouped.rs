@@ -1,6 +1,6 @@
 //! A kind of data: samples with groups, which are no features.
 
-use super::Groups;
+use super::SensitiveGroups;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{DataKind, Dataset, Purpose, Remarks, SamplesFile};
@@ -17,8 +17,8 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupedSamples {
     samples: Samples,
-    attributes: Vec<Groups>,
-    groups: Groups,
+    attributes: Vec<SensitiveGroups>,
+    groups: SensitiveGroups,
 }
 
 impl GroupedSamples {
@@ -26,11 +26,11 @@ impl GroupedSamples {
     ///
     /// # Errors
     /// If there is no attribute, or one has not a group for each sample.
-    pub fn new(samples: Samples, attributes: Vec<Groups>) -> Result<Self> {
+    pub fn new(samples: Samples, attributes: Vec<SensitiveGroups>) -> Result<Self> {
         for attribute in &attributes {
             attribute.check_len(samples.len())?;
         }
-        let groups = Groups::crossed(&attributes)?;
+        let groups = SensitiveGroups::crossed(&attributes)?;
         Ok(Self { samples, attributes, groups })
     }
 
@@ -40,12 +40,12 @@ impl GroupedSamples {
     }
 
     /// The groups of each attribute.
-    pub fn attributes(&self) -> &[Groups] {
+    pub fn attributes(&self) -> &[SensitiveGroups] {
         &self.attributes
     }
 
     /// The groups: the intersections of all attributes.
-    pub fn groups(&self) -> &Groups {
+    pub fn groups(&self) -> &SensitiveGroups {
         &self.groups
     }
 }
@@ -167,7 +167,7 @@ impl DataKind for GroupedSamples {
             options.samples.read_with_columns(path, purpose, (inputs, &options.group), remarks)?;
         let mut attributes = Vec::new();
         for (name, column) in &columns {
-            attributes.push(Groups::from_column(name, column)?);
+            attributes.push(SensitiveGroups::from_column(name, column)?);
         }
         Self::new(samples, attributes)
     }
@@ -185,6 +185,6 @@ impl DataKind for GroupedSamples {
             .collect();
         let samples = Samples::classification(x, classes.into_iter().map(Id::Int))?;
         let words: Vec<&str> = (0..n).map(|row| ["a", "b"][row % 2]).collect();
-        Self::new(samples, vec![Groups::from_words("group", &words)?])
+        Self::new(samples, vec![SensitiveGroups::from_words("group", &words)?])
     }
 }

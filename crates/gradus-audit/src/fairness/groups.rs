@@ -10,19 +10,19 @@ pub const MAX_GROUPS: usize = 50;
 /// The group of each row, and the names of the groups.
 ///
 /// ```
-/// use gradus_audit::fairness::Groups;
-/// let groups = Groups::from_words("sex", &["f", "m", "f"])?;
+/// use gradus_audit::fairness::SensitiveGroups;
+/// let groups = SensitiveGroups::from_words("sex", &["f", "m", "f"])?;
 /// assert_eq!((groups.names(), groups.codes()), (["f", "m"].map(String::from).as_slice(), [0, 1, 0].as_slice()));
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Groups {
+pub struct SensitiveGroups {
     attribute: String,
     names: Vec<String>,
     codes: Vec<u32>,
 }
 
-impl Groups {
+impl SensitiveGroups {
     /// Groups by their numbers in a list of names.
     ///
     /// # Errors
@@ -246,20 +246,24 @@ mod tests {
     #[test]
     fn columns_of_every_kind_are_groups() {
         let words = Column::from_words([Some("m"), Some("f"), Some("m")]).unwrap();
-        let groups = Groups::from_column("sex", &words).unwrap();
+        let groups = SensitiveGroups::from_column("sex", &words).unwrap();
         assert_eq!(
             (groups.names().join(" "), groups.codes()),
             ("f m".into(), [1, 0, 1].as_slice())
         );
         let truths = Column::Booleans(vec![Some(true), Some(false)]);
-        assert_eq!(Groups::from_column("old", &truths).unwrap().names().join(" "), "false true");
+        assert_eq!(
+            SensitiveGroups::from_column("old", &truths).unwrap().names().join(" "),
+            "false true"
+        );
         let numbers = Column::Numbers(vec![2.0, 1.0, 2.0]);
-        assert_eq!(Groups::from_column("class", &numbers).unwrap().codes(), [1, 0, 1]);
+        assert_eq!(SensitiveGroups::from_column("class", &numbers).unwrap().codes(), [1, 0, 1]);
     }
 
     #[test]
     fn what_is_no_group_is_refused_with_advice() {
-        let text = |column: &Column| Groups::from_column("age", column).unwrap_err().to_string();
+        let text =
+            |column: &Column| SensitiveGroups::from_column("age", column).unwrap_err().to_string();
         let continuous = Column::Numbers((0..200).map(f64::from).collect());
         assert!(text(&continuous).contains("`age` is continuous: it has 200 different numbers"));
         assert!(text(&continuous).contains("cut it into a few ranges"));
@@ -271,18 +275,18 @@ mod tests {
         assert!(text(&alike).contains("all rows are `1`"), "{}", text(&alike));
         let names = Column::from_words((0..80).map(|at| Some(format!("n{at}")))).unwrap();
         assert!(text(&names).contains("80 different words"));
-        assert!(Groups::crossed(&[]).is_err());
+        assert!(SensitiveGroups::crossed(&[]).is_err());
     }
 
     #[test]
     fn intersections_are_those_that_have_members() {
-        let a = Groups::from_words("sex", &["f", "m", "m"]).unwrap();
-        let b = Groups::from_words("race", &["x", "x", "y"]).unwrap();
-        let both = Groups::crossed(&[a.clone(), b]).unwrap();
+        let a = SensitiveGroups::from_words("sex", &["f", "m", "m"]).unwrap();
+        let b = SensitiveGroups::from_words("race", &["x", "x", "y"]).unwrap();
+        let both = SensitiveGroups::crossed(&[a.clone(), b]).unwrap();
         assert_eq!(both.names(), ["f, x", "m, x", "m, y"]);
         assert_eq!((both.codes(), both.attribute()), ([0, 1, 2].as_slice(), "sex × race"));
-        let short = Groups::from_words("race", &["x", "y"]).unwrap();
-        let error = Groups::crossed(&[a, short]).unwrap_err().to_string();
+        let short = SensitiveGroups::from_words("race", &["x", "y"]).unwrap();
+        let error = SensitiveGroups::crossed(&[a, short]).unwrap_err().to_string();
         assert!(error.contains("expected 3") && error.contains("got 2"), "{error}");
     }
 }

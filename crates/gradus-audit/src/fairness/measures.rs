@@ -1,6 +1,6 @@
 //! A measure in each group, and how far groups differ in it.
 
-use super::Groups;
+use super::SensitiveGroups;
 use gradus_base::{Error, Result};
 use gradus_metrics::classification::{log_loss, roc_auc};
 use gradus_metrics::regression::regression_errors;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A measure of predictions. Of decisions, 1 is the favourable one and 0 the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Measure {
+pub enum GroupMeasure {
     /// The number of rows.
     Count,
     /// The share of the rows that are decided 1.
@@ -54,7 +54,7 @@ pub enum Measure {
     MeanResidual,
 }
 
-impl Measure {
+impl GroupMeasure {
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::Count,
@@ -277,10 +277,10 @@ impl Against {
 /// out of all comparisons (fairlearn takes a true positive rate without rows of class 1 for 0).
 ///
 /// ```
-/// use gradus_audit::fairness::{Against, Groups, Measure, MeasureByGroup};
-/// let groups = Groups::from_words("sex", &["f", "f", "m", "m"])?;
+/// use gradus_audit::fairness::{Against, SensitiveGroups, GroupMeasure, MeasureByGroup};
+/// let groups = SensitiveGroups::from_words("sex", &["f", "f", "m", "m"])?;
 /// let by_group = MeasureByGroup::new(
-///     Measure::SelectionRate, &[0.0, 1.0, 0.0, 1.0], &[0.0, 1.0, 1.0, 1.0], &groups, None)?;
+///     GroupMeasure::SelectionRate, &[0.0, 1.0, 0.0, 1.0], &[0.0, 1.0, 1.0, 1.0], &groups, None)?;
 /// assert_eq!(by_group.values, [0.5, 1.0]);
 /// assert_eq!(by_group.difference(Against::BetweenGroups), 0.5);
 /// assert_eq!(by_group.ratio(Against::ToOverall), 0.5 / 0.75);
@@ -289,7 +289,7 @@ impl Against {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasureByGroup {
     /// The measure.
-    pub measure: Measure,
+    pub measure: GroupMeasure,
     /// The value over all rows.
     pub overall: f64,
     /// The value in each group.
@@ -300,12 +300,12 @@ impl MeasureByGroup {
     /// The measure in each group.
     ///
     /// # Errors
-    /// As [`Measure::of`]; and if the groups are of other rows.
+    /// As [`GroupMeasure::of`]; and if the groups are of other rows.
     pub fn new(
-        measure: Measure,
+        measure: GroupMeasure,
         truth: &[f64],
         predicted: &[f64],
-        groups: &Groups,
+        groups: &SensitiveGroups,
         weights: Option<&[f64]>,
     ) -> Result<Self> {
         groups.check_len(truth.len())?;
@@ -376,7 +376,7 @@ pub enum Aggregate {
 pub fn equalized_odds_difference(
     truth: &[f64],
     decisions: &[f64],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
     (against, aggregate): (Against, Aggregate),
 ) -> Result<f64> {
@@ -394,7 +394,7 @@ pub fn equalized_odds_difference(
 pub fn equalized_odds_ratio(
     truth: &[f64],
     decisions: &[f64],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
     (against, aggregate): (Against, Aggregate),
 ) -> Result<f64> {
@@ -408,11 +408,11 @@ pub fn equalized_odds_ratio(
 fn odds(
     truth: &[f64],
     decisions: &[f64],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
 ) -> Result<[MeasureByGroup; 2]> {
     let of = |measure| MeasureByGroup::new(measure, truth, decisions, groups, weights);
-    Ok([of(Measure::TruePositiveRate)?, of(Measure::FalsePositiveRate)?])
+    Ok([of(GroupMeasure::TruePositiveRate)?, of(GroupMeasure::FalsePositiveRate)?])
 }
 
 #[cfg(test)]
@@ -421,14 +421,14 @@ mod tests {
     use gradus_base::random::Stream;
 
     /// Rows with a class, a decision, a group and a whole weight.
-    fn made(n: usize, seed: u64) -> (Vec<f64>, Vec<f64>, Groups, Vec<f64>) {
+    fn made(n: usize, seed: u64) -> (Vec<f64>, Vec<f64>, SensitiveGroups, Vec<f64>) {
         let mut stream = Stream::new(seed, "test.measures", 0);
         let mut draw = |p: f64| f64::from(u8::from(stream.chance(p)));
         let truth: Vec<f64> = (0..n).map(|_| draw(0.4)).collect();
         let decisions: Vec<f64> = truth.iter().map(|t| draw(0.2 + 0.5 * t)).collect();
         let words: Vec<&str> = (0..n).map(|row| ["a", "b", "c"][row * 7 % 3]).collect();
         let weights = (0..n).map(|row| (row / 3 % 3) as f64).collect();
-        (truth, decisions, Groups::from_words("g", &words).unwrap(), weights)
+        (truth, decisions, SensitiveGroups::from_words("g", &words).unwrap(), weights)
     }
 
     #[test]
@@ -438,7 +438,7 @@ mod tests {
             (0..300).flat_map(|row| std::iter::repeat_n(row, weights[row] as usize)).collect();
         let pick = |values: &[f64]| times.iter().map(|&row| values[row]).collect::<Vec<_>>();
         let rows: Vec<u32> = times.iter().map(|&row| row as u32).collect();
-        for &measure in Measure::ALL.iter().filter(|one| **one != Measure::Count) {
+        for &measure in GroupMeasure::ALL.iter().filter(|one| **one != GroupMeasure::Count) {
             let weighted =
                 MeasureByGroup::new(measure, &truth, &decisions, &groups, Some(&weights)).unwrap();
             let repeated = MeasureByGroup::new(
@@ -459,17 +459,18 @@ mod tests {
     fn rates_are_those_counted_by_hand() {
         let truth = [1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let decisions = [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
-        let groups = Groups::from_words("g", &["a", "a", "a", "a", "a", "b", "b", "b"]).unwrap();
+        let groups =
+            SensitiveGroups::from_words("g", &["a", "a", "a", "a", "a", "b", "b", "b"]).unwrap();
         let of = |measure| MeasureByGroup::new(measure, &truth, &decisions, &groups, None).unwrap();
         for (measure, a, b, all) in [
-            (Measure::Count, 5.0, 3.0, 8.0),
-            (Measure::SelectionRate, 0.6, 1.0 / 3.0, 0.5),
-            (Measure::TruePositiveRate, 2.0 / 3.0, 0.0, 0.5),
-            (Measure::FalsePositiveRate, 0.5, 0.5, 0.5),
-            (Measure::AccuracyScore, 0.6, 1.0 / 3.0, 0.5),
-            (Measure::PrecisionScore, 2.0 / 3.0, 0.0, 0.5),
-            (Measure::F1Score, 2.0 / 3.0, 0.0, 0.5),
-            (Measure::MeanResidual, 0.0, 0.0, 0.0),
+            (GroupMeasure::Count, 5.0, 3.0, 8.0),
+            (GroupMeasure::SelectionRate, 0.6, 1.0 / 3.0, 0.5),
+            (GroupMeasure::TruePositiveRate, 2.0 / 3.0, 0.0, 0.5),
+            (GroupMeasure::FalsePositiveRate, 0.5, 0.5, 0.5),
+            (GroupMeasure::AccuracyScore, 0.6, 1.0 / 3.0, 0.5),
+            (GroupMeasure::PrecisionScore, 2.0 / 3.0, 0.0, 0.5),
+            (GroupMeasure::F1Score, 2.0 / 3.0, 0.0, 0.5),
+            (GroupMeasure::MeanResidual, 0.0, 0.0, 0.0),
         ] {
             let found = of(measure);
             for (found, expected) in found.values.iter().zip([a, b]).chain([(&found.overall, all)])
@@ -489,9 +490,9 @@ mod tests {
     fn what_is_not_defined_is_left_out_of_comparisons() {
         let truth = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
         let decisions = [1.0, 0.0, 1.0, 0.0, 0.0, 0.0];
-        let groups = Groups::from_words("g", &["a", "a", "b", "b", "c", "c"]).unwrap();
+        let groups = SensitiveGroups::from_words("g", &["a", "a", "b", "b", "c", "c"]).unwrap();
         let found =
-            MeasureByGroup::new(Measure::TruePositiveRate, &truth, &decisions, &groups, None)
+            MeasureByGroup::new(GroupMeasure::TruePositiveRate, &truth, &decisions, &groups, None)
                 .unwrap();
         assert!(found.values[1].is_nan());
         assert_eq!(
@@ -502,9 +503,9 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named_by_row() {
-        let groups = Groups::from_words("g", &["a", "b"]).unwrap();
+        let groups = SensitiveGroups::from_words("g", &["a", "b"]).unwrap();
         let text = |truth: &[f64], predicted: &[f64]| {
-            MeasureByGroup::new(Measure::TruePositiveRate, truth, predicted, &groups, None)
+            MeasureByGroup::new(GroupMeasure::TruePositiveRate, truth, predicted, &groups, None)
                 .unwrap_err()
                 .to_string()
         };
@@ -512,9 +513,9 @@ mod tests {
         assert!(text(&[0.0, 1.0], &[0.5, 1.0]).contains("decision, row 1: 0.5 must be 0 or 1"));
         assert!(text(&[0.0, 1.0], &[0.0]).contains("expected 2"));
         assert!(text(&[0.0, f64::NAN], &[0.0, 1.0]).contains("row 2"));
-        assert!(Measure::parse("tpr").unwrap_err().to_string().contains("true_positive_rate"));
-        for &measure in Measure::ALL {
-            assert_eq!(Measure::parse(measure.name()).unwrap(), measure);
+        assert!(GroupMeasure::parse("tpr").unwrap_err().to_string().contains("true_positive_rate"));
+        for &measure in GroupMeasure::ALL {
+            assert_eq!(GroupMeasure::parse(measure.name()).unwrap(), measure);
         }
     }
 }

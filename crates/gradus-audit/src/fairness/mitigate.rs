@@ -2,7 +2,7 @@
 
 use super::GroupedSamples;
 use super::model::{DecisionRule, FairModel, Scorer, held_out_error, linear_scores, prepare};
-use super::thresholds::{Constraint, check_cells, optimize_thresholds};
+use super::thresholds::{RateConstraint, check_cells, optimize_thresholds};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
@@ -30,11 +30,11 @@ use std::time::Instant;
 /// fairlearn's name is `ThresholdOptimizer`. Reference: Hardt, Price, Srebro: Equality of opportunity in supervised learning, 2016.
 ///
 /// ```
-/// use gradus_audit::fairness::{Constraint, FairThresholds, GroupedSamples};
+/// use gradus_audit::fairness::{RateConstraint, FairThresholds, GroupedSamples};
 /// use gradus_core::dataset::DataKind;
 /// use gradus_core::estimator::Fit;
 /// let data = GroupedSamples::example(200, 1, &FairThresholds::TRAITS)?;
-/// let fitted = FairThresholds::new().constraint(Constraint::EqualizedOdds).fit(&data)?;
+/// let fitted = FairThresholds::new().constraint(RateConstraint::EqualizedOdds).fit(&data)?;
 /// assert!(fitted.needs_groups());
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -43,9 +43,9 @@ use std::time::Instant;
 pub struct FairThresholds {
     /// The rate that has to be equal in all groups: demographic_parity of selection rates, equalized_odds of true and false
     /// positive rates, or one of these two alone.
-    pub constraint: Constraint,
+    pub constraint: RateConstraint,
 
-    /// Strength λ of the penalty of the logistic regression: 0.0001, for which samples decide alone unless they are few.
+    /// Strength λ of the penalty of the logistic regression: 0.00001, as scikit-learn's C = 1 of 100,000 samples: samples decide unless they are few.
     #[schemars(range(min = 0.0))]
     pub regularization: f64,
 
@@ -55,7 +55,7 @@ pub struct FairThresholds {
 
 impl Default for FairThresholds {
     fn default() -> Self {
-        Self { constraint: Constraint::DemographicParity, regularization: 1e-4, seed: 0 }
+        Self { constraint: RateConstraint::DemographicParity, regularization: 1e-5, seed: 0 }
     }
 }
 
@@ -169,14 +169,14 @@ pub struct FairFeatures {
     /// Whether samples are weighed so that class and group are independent: no, by default.
     pub reweigh: bool,
 
-    /// Strength λ of the penalty of the logistic regression: 0.0001, for which samples decide alone unless they are few.
+    /// Strength λ of the penalty of the logistic regression: 0.00001, as scikit-learn's C = 1 of 100,000 samples: samples decide unless they are few.
     #[schemars(range(min = 0.0))]
     pub regularization: f64,
 }
 
 impl Default for FairFeatures {
     fn default() -> Self {
-        Self { decorrelate: true, reweigh: false, regularization: 1e-4 }
+        Self { decorrelate: true, reweigh: false, regularization: 1e-5 }
     }
 }
 
@@ -221,14 +221,14 @@ impl Fit for FairFeatures {
             &prepared.truth,
             prepared.groups,
             prepared.samples.weights(),
-            Constraint::DemographicParity,
+            RateConstraint::DemographicParity,
         )?;
         if self.reweigh {
             check_cells(
                 &prepared.truth,
                 prepared.groups,
                 prepared.samples.weights(),
-                Constraint::EqualizedOdds,
+                RateConstraint::EqualizedOdds,
             )?;
         }
         let codes = prepared.groups.codes();

@@ -21,7 +21,8 @@ fn biased(n: usize, seed: u64) -> GroupedSamples {
         words.push(if minor { "minor" } else { "major" });
     }
     let samples = Samples::classification(Dense::new(n, 3, x).unwrap(), y).unwrap();
-    GroupedSamples::new(samples, vec![Groups::from_words("group", &words).unwrap()]).unwrap()
+    GroupedSamples::new(samples, vec![SensitiveGroups::from_words("group", &words).unwrap()])
+        .unwrap()
 }
 
 fn number(values: impl IntoIterator<Item = u32>) -> Vec<f64> {
@@ -61,10 +62,10 @@ fn the_reduction_keeps_its_bound_and_most_of_the_accuracy() {
     let (best, parity, odds) = reached(&plain, &data);
     assert!(parity > 0.3 && odds > 0.05, "the data are unfair: {parity} {odds}");
     for (constraint, bound) in [
-        (Constraint::DemographicParity, 0.01),
-        (Constraint::EqualizedOdds, 0.01),
-        (Constraint::TruePositiveRateParity, 0.02),
-        (Constraint::FalsePositiveRateParity, 0.02),
+        (RateConstraint::DemographicParity, 0.01),
+        (RateConstraint::EqualizedOdds, 0.01),
+        (RateConstraint::TruePositiveRateParity, 0.02),
+        (RateConstraint::FalsePositiveRateParity, 0.02),
     ] {
         let fitted =
             FairReduction::new().constraint(constraint).difference_bound(bound).fit(&data).unwrap();
@@ -74,8 +75,8 @@ fn the_reduction_keeps_its_bound_and_most_of_the_accuracy() {
         let (accuracy, parity, odds) = reached(&model, &data);
         // The gap of two groups is at most twice the distance from the common rate.
         match constraint {
-            Constraint::DemographicParity => assert!(parity <= 2.0 * bound + 1e-9, "{parity}"),
-            Constraint::EqualizedOdds => assert!(odds <= 2.0 * bound + 1e-9, "{odds}"),
+            RateConstraint::DemographicParity => assert!(parity <= 2.0 * bound + 1e-9, "{parity}"),
+            RateConstraint::EqualizedOdds => assert!(odds <= 2.0 * bound + 1e-9, "{odds}"),
             _ => {}
         }
         assert!(
@@ -109,7 +110,7 @@ fn a_weight_is_worth_the_sample_so_often() {
         (0..600u32).flat_map(|row| std::iter::repeat_n(row, row as usize % 3)).collect();
     let repeated = data.select(&rows);
     let repeated = repeated.downcast_ref::<GroupedSamples>().unwrap();
-    for constraint in [Constraint::DemographicParity, Constraint::EqualizedOdds] {
+    for constraint in [RateConstraint::DemographicParity, RateConstraint::EqualizedOdds] {
         let fit = |data: &GroupedSamples| {
             let found = FairThresholds::new().constraint(constraint).regularization(0.01).fit(data);
             let (accuracy, _, _) = reached(&found.as_ref().unwrap().model, repeated);
@@ -130,25 +131,25 @@ fn a_weight_is_worth_the_sample_so_often() {
 #[test]
 fn thresholds_make_rates_equal_and_need_the_group() {
     let data = biased(4000, 3);
-    for constraint in [Constraint::DemographicParity, Constraint::EqualizedOdds] {
+    for constraint in [RateConstraint::DemographicParity, RateConstraint::EqualizedOdds] {
         let fitted = FairThresholds::new().constraint(constraint).fit(&data).unwrap();
         let model = again(&fitted);
         assert_eq!(model, fitted.model);
         let (accuracy, parity, odds) = reached(&model, &data);
-        let gap = if constraint == Constraint::DemographicParity { parity } else { odds };
+        let gap = if constraint == RateConstraint::DemographicParity { parity } else { odds };
         assert!(gap < 1e-9, "{constraint:?}: {gap}");
         assert!((1.0 - accuracy - fitted.report.objective).abs() < 1e-9);
         let names = model.inputs().feature_names();
         assert_eq!(names, ["x1", "x2", "x3", "group=major", "group=minor"]);
         // Without the group, and with a group that training did not have.
-        let other = Groups::from_words("race", &["x", "y"].repeat(2000)).unwrap();
+        let other = SensitiveGroups::from_words("race", &["x", "y"].repeat(2000)).unwrap();
         let without = GroupedSamples::new(data.samples().clone(), vec![other]).unwrap();
         let error = model.samples(&without).unwrap_err().to_string();
         assert!(error.contains("no groups of `group`"), "{error}");
         let neither = gradus_data::Matrix::from(Dense::from_rows(&[[0.0, 0.0, 0.0, 0.5, 0.5]]));
         let error = model.classes(&neither).unwrap_err().to_string();
         assert!(error.contains("row 1") && error.contains("major, minor"), "{error}");
-        let odd = Groups::from_words("group", &["minor", "third"].repeat(2000)).unwrap();
+        let odd = SensitiveGroups::from_words("group", &["minor", "third"].repeat(2000)).unwrap();
         let odd = GroupedSamples::new(data.samples().clone(), vec![odd]).unwrap();
         assert!(model.samples(&odd).unwrap_err().to_string().contains("`third`"));
     }
@@ -163,7 +164,7 @@ fn features_without_the_group_have_equal_mean_scores() {
     let samples = model.samples(&data).unwrap();
     let scores = model.scores(samples.features()).unwrap();
     let by_group = MeasureByGroup::new(
-        Measure::MeanPrediction,
+        GroupMeasure::MeanPrediction,
         scores.values(),
         scores.values(),
         data.groups(),
@@ -190,7 +191,7 @@ fn groups_that_are_too_small_are_refused_by_name() {
     let data = biased(200, 5);
     let mut words = vec!["many"; 200];
     words[7] = "one";
-    let groups = Groups::from_words("sex", &words).unwrap();
+    let groups = SensitiveGroups::from_words("sex", &words).unwrap();
     let small = GroupedSamples::new(data.samples().clone(), vec![groups]).unwrap();
     let texts = [
         FairReduction::new().fit(&small).unwrap_err().to_string(),
@@ -206,13 +207,13 @@ fn groups_that_are_too_small_are_refused_by_name() {
 fn intersections_of_attributes_are_groups() {
     let data = biased(3000, 6);
     let ages: Vec<&str> = (0..3000).map(|row| ["old", "young"][row / 7 % 2]).collect();
-    let ages = Groups::from_words("age", &ages).unwrap();
+    let ages = SensitiveGroups::from_words("age", &ages).unwrap();
     let both =
         GroupedSamples::new(data.samples().clone(), vec![data.attributes()[0].clone(), ages])
             .unwrap();
     assert_eq!(both.groups().n_groups(), 4);
     let fitted =
-        FairThresholds::new().constraint(Constraint::DemographicParity).fit(&both).unwrap();
+        FairThresholds::new().constraint(RateConstraint::DemographicParity).fit(&both).unwrap();
     let model = again(&fitted);
     let (_, parity, _) = reached(&model, &both);
     assert!(parity < 1e-9, "{parity}");

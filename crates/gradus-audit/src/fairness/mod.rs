@@ -2,7 +2,7 @@
 //!
 //! | what | of what |
 //! |---|---|
-//! | [`Groups`] | the group of each row; intersections of several attributes |
+//! | [`SensitiveGroups`] | the group of each row; intersections of several attributes |
 //! | [`MeasureByGroup`] | any measure in each group, its difference and ratio |
 //! | [`audit_decisions`] | the criteria of decisions and probabilities, each with an interval and a test |
 //! | [`audit_values`] | the criteria of predicted numbers |
@@ -37,21 +37,25 @@ mod values;
 
 pub use calibration::GroupCalibration;
 pub use compare::{Gap, Rate};
-pub use criteria::{Criterion, DecisionAudit, Decisions, Family, GroupRates, audit_decisions};
+pub use criteria::{
+    DecisionAudit, Decisions, FairnessCriterion, Family, GroupRates, audit_decisions,
+};
 pub use exposure::{
     ExposureAudit, GroupExposure, GroupQuality, QualityAudit, audit_exposure, audit_quality,
 };
 pub use grouped::{GroupedFile, GroupedSamples};
-pub use groups::{Groups, MAX_GROUPS};
+pub use groups::{MAX_GROUPS, SensitiveGroups};
 pub use measures::{
-    Against, Aggregate, Measure, MeasureByGroup, equalized_odds_difference, equalized_odds_ratio,
+    Against, Aggregate, GroupMeasure, MeasureByGroup, equalized_odds_difference,
+    equalized_odds_ratio,
 };
 pub use mitigate::{FairFeatures, FairThresholds};
 pub use model::{DecisionRule, FairModel};
 pub use reduction::FairReduction;
 pub use statistics::{Test, TestMethod, chi_square_tail};
 pub use thresholds::{
-    Constraint, FrontierPoint, GroupRule, ThresholdRules, optimize_thresholds, threshold_frontier,
+    FrontierPoint, GroupRule, RateConstraint, ThresholdRules, optimize_thresholds,
+    threshold_frontier,
 };
 pub use values::{GroupValues, ValueAudit, audit_values};
 
@@ -97,7 +101,11 @@ impl AuditOptions {
     }
 
     /// The groups that are large enough to compare, and warnings of the others.
-    fn keep(&self, groups: &Groups, by_group: &[Vec<u32>]) -> Result<(Vec<usize>, Vec<String>)> {
+    fn keep(
+        &self,
+        groups: &SensitiveGroups,
+        by_group: &[Vec<u32>],
+    ) -> Result<(Vec<usize>, Vec<String>)> {
         let (mut kept, mut warnings) = (Vec::new(), Vec::new());
         for (at, rows) in by_group.iter().enumerate() {
             if rows.len() >= self.min_group {

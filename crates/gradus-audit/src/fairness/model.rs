@@ -1,7 +1,7 @@
 //! The fitted model of every mitigation: linear scores, and a rule that makes decisions of them.
 
 use super::thresholds::GroupRule;
-use super::{GroupedSamples, Groups};
+use super::{GroupedSamples, SensitiveGroups};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::Dataset;
@@ -126,7 +126,7 @@ impl FairModel {
     ///
     /// # Errors
     /// If an attribute is missing, or a group is none that training had; the message names it.
-    pub fn with_groups(&self, features: &Matrix, attributes: &[Groups]) -> Result<Matrix> {
+    pub fn with_groups(&self, features: &Matrix, attributes: &[SensitiveGroups]) -> Result<Matrix> {
         match &self.known {
             Some(known) => known.widen(features, attributes),
             None => Ok(features.clone()),
@@ -334,7 +334,7 @@ impl KnownGroups {
     }
 
     /// The features with those of the group columns behind them.
-    fn widen(&self, features: &Matrix, attributes: &[Groups]) -> Result<Matrix> {
+    fn widen(&self, features: &Matrix, attributes: &[SensitiveGroups]) -> Result<Matrix> {
         let places = self.encode(features.n_rows(), attributes)?;
         let d = features.n_cols();
         let width = d + self.attributes.iter().map(|(_, words)| words.len()).sum::<usize>();
@@ -364,7 +364,7 @@ impl KnownGroups {
     }
 
     /// The features of the group columns that are 1, one row after another.
-    fn encode(&self, n: usize, attributes: &[Groups]) -> Result<Vec<Vec<u32>>> {
+    fn encode(&self, n: usize, attributes: &[SensitiveGroups]) -> Result<Vec<Vec<u32>>> {
         let mut places = vec![Vec::with_capacity(self.attributes.len()); n];
         let mut start = 0;
         for (name, words) in &self.attributes {
@@ -599,7 +599,7 @@ pub(super) fn held_out_error(
 /// The groups of data as a fit uses them, with the favourable class as truth.
 pub(super) struct Prepared<'a> {
     pub samples: &'a Samples,
-    pub groups: &'a Groups,
+    pub groups: &'a SensitiveGroups,
     pub truth: Vec<bool>,
 }
 

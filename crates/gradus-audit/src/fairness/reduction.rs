@@ -3,7 +3,7 @@
 use super::GroupedSamples;
 use super::model::{DecisionRule, FairModel, Scorer, held_out_error, linear_scores, prepare};
 use super::simplex::{Column, best_mixture};
-use super::thresholds::{Constraint, check_cells};
+use super::thresholds::{RateConstraint, check_cells};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::capability::Capability;
@@ -22,7 +22,8 @@ use std::time::Instant;
 /// Minimises the error of a random mixture of linear classifiers, subject to `|rate of group − common rate| ≤
 /// difference_bound` for every group: of the selection rate (demographic parity), of the true or the false positive rate, or
 /// of both (equalised odds). A saddle point of the Lagrangian is sought: multipliers follow exponentiated gradients; for given
-/// multipliers a sample's label and weight change, and the best classifier is a weighted logistic regression. After each step
+/// multipliers a sample's label and weight change, and the best classifier is a weighted logistic regression with the threshold of
+/// least cost. After each step
 /// a linear program finds the best mixture of all classifiers found, and its prices give a second, better classifier; the fit
 /// ends when the program's value is within `tol` of the lower bound that these classifiers give.
 ///
@@ -36,11 +37,11 @@ use std::time::Instant;
 /// Langford, Wallach: A reductions approach to fair classification, 2018.
 ///
 /// ```
-/// use gradus_audit::fairness::{Constraint, FairReduction, GroupedSamples};
+/// use gradus_audit::fairness::{RateConstraint, FairReduction, GroupedSamples};
 /// use gradus_core::dataset::DataKind;
 /// use gradus_core::estimator::Fit;
 /// let data = GroupedSamples::example(200, 1, &FairReduction::TRAITS)?;
-/// let fitted = FairReduction::new().constraint(Constraint::EqualizedOdds).fit(&data)?;
+/// let fitted = FairReduction::new().constraint(RateConstraint::EqualizedOdds).fit(&data)?;
 /// assert!(!fitted.needs_groups());
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -49,17 +50,17 @@ use std::time::Instant;
 pub struct FairReduction {
     /// The rate that has to be equal in all groups: demographic_parity of selection rates, equalized_odds of true and false
     /// positive rates, or one of these two alone.
-    pub constraint: Constraint,
+    pub constraint: RateConstraint,
 
     /// How far the rate of a group may be from the common rate: 0.01, as in fairlearn.
     #[schemars(range(min = 0.000001, max = 1.0))]
     pub difference_bound: f64,
 
-    /// Strength λ of the penalty of the logistic regressions: 0.0001, for which samples decide alone unless they are few.
+    /// Strength λ of the penalty of the logistic regressions: 0.00001, as scikit-learn's C = 1 of 100,000 samples: samples decide unless they are few.
     #[schemars(range(min = 0.0))]
     pub regularization: f64,
 
-    /// The fit ends when the objective is this near its lower bound: 0.001, a thousandth of the samples.
+    /// The fit ends when the objective is this near its lower bound: 0.0001 of error, far less than what new data would tell.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
@@ -74,10 +75,10 @@ pub struct FairReduction {
 impl Default for FairReduction {
     fn default() -> Self {
         Self {
-            constraint: Constraint::DemographicParity,
+            constraint: RateConstraint::DemographicParity,
             difference_bound: 0.01,
-            regularization: 1e-4,
-            tol: 1e-3,
+            regularization: 1e-5,
+            tol: 1e-4,
             max_iter: 50,
             seed: 0,
         }
@@ -152,11 +153,13 @@ impl Problem<'_> {
         }
         let n = self.truth.len();
         let (mut codes, mut weights) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut costs = Vec::with_capacity(n);
         for row in 0..n {
             let mut cost = if self.truth[row] { -1.0 } else { 1.0 } / self.total;
             for class in (0..self.classes.len()).filter(|&class| self.is_in(class, row)) {
                 cost += of_cell[class][self.groups[row] as usize];
             }
+            costs.push(cost * self.weights[row]);
             codes.push(u32::from(cost < 0.0));
             weights.push(cost.abs() * self.weights[row] * self.total);
         }
@@ -176,9 +179,37 @@ impl Problem<'_> {
             None => job,
         };
         let model = logistic.fit_job(&samples, &job)?.model;
-        let scorer = Scorer::of(&model);
+        let mut scorer = Scorer::of(&model);
+        scorer.intercept -= self.best_threshold(&scorer, &costs)?;
         *warm = Some(model);
         Ok(scorer)
+    }
+
+    /// The threshold of a score at which the costs of favourable decisions are least: logistic regression finds a direction
+    /// by its own loss, and the error counts decisions.
+    fn best_threshold(&self, scorer: &Scorer, costs: &[f64]) -> Result<f64> {
+        let scores = self.scores(scorer)?;
+        let mut order: Vec<u32> = (0..scores.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| {
+            scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b))
+        });
+        // What the threshold of the regression itself costs; another has to be better by more than rounding.
+        let own: f64 = costs.iter().zip(&scores).filter(|(_, s)| **s > 0.0).map(|(c, _)| c).sum();
+        let (mut least, mut best, mut sum) = (own - 1e-12, 0.0, 0.0);
+        for pair in order.windows(2) {
+            let (score, next) = (scores[pair[0] as usize], scores[pair[1] as usize]);
+            sum += costs[pair[0] as usize];
+            if next < score && sum < least {
+                let middle = 0.5 * score + 0.5 * next;
+                (least, best) = (sum, if middle < score { middle } else { next });
+            }
+        }
+        Ok(best)
+    }
+
+    fn scores(&self, scorer: &Scorer) -> Result<Vec<f64>> {
+        let w = Dense::new(1, scorer.coefficients.len(), scorer.coefficients.clone())?;
+        Ok(linear_scores(self.samples.features(), &w, &[scorer.intercept]))
     }
 
     fn constant(&self, favourable: bool) -> Scorer {
@@ -187,8 +218,7 @@ impl Problem<'_> {
     }
 
     fn decide(&self, scorer: &Scorer) -> Result<Vec<bool>> {
-        let w = Dense::new(1, scorer.coefficients.len(), scorer.coefficients.clone())?;
-        let scores = linear_scores(self.samples.features(), &w, &[scorer.intercept]);
+        let scores = self.scores(scorer)?;
         Ok(scores.into_iter().map(|score| score > 0.0).collect())
     }
 }

@@ -8,8 +8,8 @@ struct Made {
     truth: Vec<bool>,
     decisions: Vec<bool>,
     probability: Vec<f64>,
-    groups: Groups,
-    strata: Groups,
+    groups: SensitiveGroups,
+    strata: SensitiveGroups,
 }
 
 fn sigmoid(s: f64) -> f64 {
@@ -26,8 +26,8 @@ fn made(n: usize, seed: u64, same_base: bool, own: f64) -> Made {
         truth: Vec::new(),
         decisions: Vec::new(),
         probability: Vec::new(),
-        groups: Groups::from_words("g", &names).unwrap(),
-        strata: Groups::from_words("s", &["x", "y"]).unwrap(),
+        groups: SensitiveGroups::from_words("g", &names).unwrap(),
+        strata: SensitiveGroups::from_words("s", &["x", "y"]).unwrap(),
     };
     let (mut words, mut strata) = (Vec::new(), Vec::new());
     for _ in 0..n {
@@ -49,8 +49,8 @@ fn made(n: usize, seed: u64, same_base: bool, own: f64) -> Made {
         made.probability.push(p);
         made.decisions.push(p > 0.5);
     }
-    made.groups = Groups::from_words("g", &words).unwrap();
-    made.strata = Groups::from_words("s", &strata).unwrap();
+    made.groups = SensitiveGroups::from_words("g", &words).unwrap();
+    made.strata = SensitiveGroups::from_words("s", &strata).unwrap();
     made
 }
 
@@ -124,9 +124,9 @@ fn the_audit_agrees_with_the_measures() {
     let of =
         |measure| MeasureByGroup::new(measure, &truth, &decisions, &made.groups, None).unwrap();
     for (name, measure) in [
-        ("demographic parity", Measure::SelectionRate),
-        ("equal opportunity", Measure::TruePositiveRate),
-        ("predictive parity", Measure::PrecisionScore),
+        ("demographic parity", GroupMeasure::SelectionRate),
+        ("equal opportunity", GroupMeasure::TruePositiveRate),
+        ("predictive parity", GroupMeasure::PrecisionScore),
     ] {
         let gap = audit.criteria.iter().find(|one| one.name == name).unwrap().gap.unwrap();
         let by_group = of(measure);
@@ -147,7 +147,7 @@ fn a_group_of_one_is_warned_of_and_left_out() {
     let mut words: Vec<String> =
         made.groups.codes().iter().map(|&c| made.groups.names()[c as usize].clone()).collect();
     words[0] = "alone".into();
-    made.groups = Groups::from_words("g", &words).unwrap();
+    made.groups = SensitiveGroups::from_words("g", &words).unwrap();
     let audit = made.audit();
     assert!(
         audit.warnings[0].contains("group `alone` of `g` has 1 member"),
@@ -166,7 +166,7 @@ fn a_group_of_one_is_warned_of_and_left_out() {
         scores: None,
         weights: None,
     };
-    let two = Groups::from_words("g", &["a", "b"]).unwrap();
+    let two = SensitiveGroups::from_words("g", &["a", "b"]).unwrap();
     let error =
         audit_decisions(&data, &two, None, &AuditOptions::default()).unwrap_err().to_string();
     assert!(error.contains("nothing to compare") && error.contains("1 member"), "{error}");
@@ -206,7 +206,7 @@ fn equal_means_are_rejected_at_the_stated_rate() {
             .iter()
             .map(|word| stream.normal() * if *word == "a" { 1.0 } else { 4.0 })
             .collect();
-        let groups = Groups::from_words("g", &words).unwrap();
+        let groups = SensitiveGroups::from_words("g", &words).unwrap();
         let audit =
             audit_values(&truth, &[0.0; 200], &groups, None, &AuditOptions::default()).unwrap();
         audit.criteria[1].rejected == Some(true)
@@ -218,7 +218,7 @@ fn equal_means_are_rejected_at_the_stated_rate() {
 #[test]
 fn proportional_exposure_is_rejected_at_the_stated_rate() {
     let words: Vec<&str> = (0..40).map(|at| ["x", "y", "z", "z"][at % 4]).collect();
-    let groups = Groups::from_words("kind", &words).unwrap();
+    let groups = SensitiveGroups::from_words("kind", &words).unwrap();
     let n = gradus_base::parallel::map_below(1000, 1, |run| {
         let mut stream = Stream::new(run as u64, "test.exposure", 0);
         let lists: Vec<Vec<u32>> =
@@ -237,7 +237,7 @@ fn proportional_exposure_is_rejected_at_the_stated_rate() {
 #[test]
 fn users_served_unequally_are_found() {
     let words: Vec<&str> = (0..400).map(|at| ["a", "b"][at % 2]).collect();
-    let groups = Groups::from_words("sex", &words).unwrap();
+    let groups = SensitiveGroups::from_words("sex", &words).unwrap();
     let mut stream = Stream::new(1, "test.quality", 0);
     let quality: Vec<f64> =
         (0..400).map(|at| stream.uniform() * if at % 2 == 0 { 0.5 } else { 0.7 }).collect();

@@ -2,7 +2,7 @@
 //!
 //! Reference: Hardt, Price, Srebro: Equality of opportunity in supervised learning, 2016.
 
-use super::Groups;
+use super::SensitiveGroups;
 use gradus_base::{Error, Result};
 use gradus_metrics::rows;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What has to be equal in all groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Constraint {
+pub enum RateConstraint {
     /// The selection rate.
     #[default]
     DemographicParity,
@@ -23,7 +23,7 @@ pub enum Constraint {
     FalsePositiveRateParity,
 }
 
-impl Constraint {
+impl RateConstraint {
     /// The name for programs: `demographic_parity`.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,20 +141,20 @@ struct Corner {
 /// group.
 ///
 /// ```
-/// use gradus_audit::fairness::{Constraint, Groups, optimize_thresholds};
+/// use gradus_audit::fairness::{RateConstraint, SensitiveGroups, optimize_thresholds};
 /// let scores = [0.1, 0.4, 0.6, 0.9, 0.2, 0.3, 0.5, 0.7];
 /// let truth = [false, false, true, true, false, true, false, true];
-/// let groups = Groups::from_words("g", &["a", "a", "a", "a", "b", "b", "b", "b"])?;
-/// let found = optimize_thresholds(&scores, &truth, &groups, None, Constraint::EqualizedOdds)?;
+/// let groups = SensitiveGroups::from_words("g", &["a", "a", "a", "a", "b", "b", "b", "b"])?;
+/// let found = optimize_thresholds(&scores, &truth, &groups, None, RateConstraint::EqualizedOdds)?;
 /// assert!((found.true_positive_rates[0] - found.true_positive_rates[1]).abs() < 1e-12);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn optimize_thresholds(
     scores: &[f64],
     truth: &[bool],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
-    constraint: Constraint,
+    constraint: RateConstraint,
 ) -> Result<ThresholdRules> {
     let n = truth.len();
     rows::same_length("scores", n, scores.len())?;
@@ -166,7 +166,7 @@ pub fn optimize_thresholds(
     let curves: Vec<Curve> =
         groups.rows().into_iter().map(|rows| curve(rows, scores, truth, weight)).collect();
     let total: f64 = curves.iter().map(|curve| curve.positives + curve.negatives).sum();
-    let (rules, rate) = if constraint == Constraint::EqualizedOdds {
+    let (rules, rate) = if constraint == RateConstraint::EqualizedOdds {
         equal_odds(&curves)
     } else {
         equal_rate(&curves, constraint, total)
@@ -218,9 +218,9 @@ pub struct FrontierPoint {
 pub fn threshold_frontier(
     scores: &[f64],
     truth: &[bool],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
-    (constraint, bounds): (Constraint, &[f64]),
+    (constraint, bounds): (RateConstraint, &[f64]),
 ) -> Result<Vec<FrontierPoint>> {
     let n = truth.len();
     rows::same_length("scores", n, scores.len())?;
@@ -228,7 +228,7 @@ pub fn threshold_frontier(
     rows::total_weight(weights, n)?;
     groups.check_len(n)?;
     check_cells(truth, groups, weights, constraint)?;
-    if constraint == Constraint::EqualizedOdds {
+    if constraint == RateConstraint::EqualizedOdds {
         let rule = "must be a constraint of one rate: the frontier bounds one difference";
         return Err(Error::parameter("constraint", constraint.name(), rule));
     }
@@ -261,9 +261,9 @@ pub fn threshold_frontier(
 /// Checks that every group has rows of every class that a constraint compares.
 pub(super) fn check_cells(
     truth: &[bool],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
-    constraint: Constraint,
+    constraint: RateConstraint,
 ) -> Result<()> {
     for class in constraint.classes() {
         let mut members = vec![0usize; groups.n_groups()];
@@ -380,13 +380,13 @@ fn rule(hull: &[Corner], x: f64) -> GroupRule {
 }
 
 /// For each group, the hull of a rate and the weight of right decisions, as a share of all rows.
-fn rate_hulls(curves: &[Curve], constraint: Constraint, total: f64) -> Vec<Vec<Corner>> {
+fn rate_hulls(curves: &[Curve], constraint: RateConstraint, total: f64) -> Vec<Vec<Corner>> {
     let of = |curve: &Curve| {
         let (p, n) = (curve.positives, curve.negatives);
         hull(curve.points.iter().map(|point| Corner {
             x: match constraint {
-                Constraint::TruePositiveRateParity => point.tpr,
-                Constraint::FalsePositiveRateParity => point.fpr,
+                RateConstraint::TruePositiveRateParity => point.tpr,
+                RateConstraint::FalsePositiveRateParity => point.fpr,
                 _ => (point.tpr * p + point.fpr * n) / (p + n),
             },
             y: (point.tpr * p + (1.0 - point.fpr) * n) / total,
@@ -397,7 +397,7 @@ fn rate_hulls(curves: &[Curve], constraint: Constraint, total: f64) -> Vec<Vec<C
 }
 
 /// One rate equal in all groups, and the expected number of right decisions largest.
-fn equal_rate(curves: &[Curve], constraint: Constraint, total: f64) -> (Vec<GroupRule>, f64) {
+fn equal_rate(curves: &[Curve], constraint: RateConstraint, total: f64) -> (Vec<GroupRule>, f64) {
     let hulls = rate_hulls(curves, constraint, total);
     let right = |x: f64| hulls.iter().map(|hull| at(hull, x).0).sum::<f64>();
     let best = hulls.iter().flatten().map(|corner| (right(corner.x), corner.x));
@@ -463,7 +463,7 @@ mod tests {
     use super::*;
     use gradus_base::random::Stream;
 
-    fn made(n: usize, seed: u64) -> (Vec<f64>, Vec<bool>, Groups) {
+    fn made(n: usize, seed: u64) -> (Vec<f64>, Vec<bool>, SensitiveGroups) {
         let mut stream = Stream::new(seed, "test.thresholds", 0);
         let (mut scores, mut truth, mut words) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..n {
@@ -475,13 +475,13 @@ mod tests {
             truth.push(y);
             words.push(["a", "b", "c"][group]);
         }
-        (scores, truth, Groups::from_words("g", &words).unwrap())
+        (scores, truth, SensitiveGroups::from_words("g", &words).unwrap())
     }
 
     /// Expected accuracy and the rates of each group, from the rules alone.
     fn reached(
         rules: &[GroupRule],
-        (scores, truth, groups): &(Vec<f64>, Vec<bool>, Groups),
+        (scores, truth, groups): &(Vec<f64>, Vec<bool>, SensitiveGroups),
     ) -> (f64, Vec<[f64; 3]>) {
         let mut cells = vec![[0.0; 6]; groups.n_groups()];
         let mut right = 0.0;
@@ -503,10 +503,10 @@ mod tests {
     fn rates_are_equal_and_what_is_promised_is_reached() {
         let data = made(900, 1);
         for (constraint, equal) in [
-            (Constraint::DemographicParity, vec![0]),
-            (Constraint::TruePositiveRateParity, vec![1]),
-            (Constraint::FalsePositiveRateParity, vec![2]),
-            (Constraint::EqualizedOdds, vec![1, 2]),
+            (RateConstraint::DemographicParity, vec![0]),
+            (RateConstraint::TruePositiveRateParity, vec![1]),
+            (RateConstraint::FalsePositiveRateParity, vec![2]),
+            (RateConstraint::EqualizedOdds, vec![1, 2]),
         ] {
             let found = optimize_thresholds(&data.0, &data.1, &data.2, None, constraint).unwrap();
             let (accuracy, rates) = reached(&found.rules, &data);
@@ -538,15 +538,15 @@ mod tests {
         let curves: Vec<Curve> =
             data.2.rows().into_iter().map(|rows| curve(rows, &data.0, &data.1, |_| 1.0)).collect();
         for constraint in [
-            Constraint::DemographicParity,
-            Constraint::TruePositiveRateParity,
-            Constraint::EqualizedOdds,
+            RateConstraint::DemographicParity,
+            RateConstraint::TruePositiveRateParity,
+            RateConstraint::EqualizedOdds,
         ] {
             let found = optimize_thresholds(&data.0, &data.1, &data.2, None, constraint).unwrap();
             for step in 0..=2000 {
                 let x = f64::from(step) / 2000.0;
                 let mut best = 0.0;
-                if constraint == Constraint::EqualizedOdds {
+                if constraint == RateConstraint::EqualizedOdds {
                     let lowest = curves
                         .iter()
                         .map(|curve| chord(curve, x, constraint).1)
@@ -563,11 +563,11 @@ mod tests {
     }
 
     /// The most right decisions, and the greatest true positive rate, of any coin between two thresholds at a rate.
-    fn chord(curve: &Curve, x: f64, constraint: Constraint) -> (f64, f64) {
+    fn chord(curve: &Curve, x: f64, constraint: RateConstraint) -> (f64, f64) {
         let (p, n) = (curve.positives, curve.negatives);
         let rate = |point: &Point| match constraint {
-            Constraint::DemographicParity => (point.tpr * p + point.fpr * n) / (p + n),
-            Constraint::TruePositiveRateParity => point.tpr,
+            RateConstraint::DemographicParity => (point.tpr * p + point.fpr * n) / (p + n),
+            RateConstraint::TruePositiveRateParity => point.tpr,
             _ => point.fpr,
         };
         let (mut right, mut tpr) = (0.0f64, 0.0f64);
@@ -592,7 +592,9 @@ mod tests {
     #[test]
     fn the_frontier_goes_from_parity_to_the_best_of_each_group() {
         let (scores, truth, groups) = made(600, 3);
-        for constraint in [Constraint::DemographicParity, Constraint::TruePositiveRateParity] {
+        for constraint in
+            [RateConstraint::DemographicParity, RateConstraint::TruePositiveRateParity]
+        {
             let bounds = [0.0, 0.05, 0.1, 0.3, 1.0];
             let how = (constraint, bounds.as_slice());
             let found = threshold_frontier(&scores, &truth, &groups, None, how).unwrap();
@@ -613,7 +615,7 @@ mod tests {
             }
             assert!((found[4].accuracy - right / 600.0).abs() < 1e-12, "{found:?}");
         }
-        let how = (Constraint::EqualizedOdds, [0.1].as_slice());
+        let how = (RateConstraint::EqualizedOdds, [0.1].as_slice());
         let error =
             threshold_frontier(&scores, &truth, &groups, None, how).unwrap_err().to_string();
         assert!(error.contains("one rate"), "{error}");
@@ -621,30 +623,32 @@ mod tests {
 
     #[test]
     fn groups_without_a_rate_are_refused_by_name() {
-        let groups = Groups::from_words("sex", &["f", "m", "m", "m", "m"]).unwrap();
+        let groups = SensitiveGroups::from_words("sex", &["f", "m", "m", "m", "m"]).unwrap();
         let scores = [0.1, 0.2, 0.3, 0.4, 0.5];
         let truth = [true, false, true, true, false];
         let text = |constraint| {
             optimize_thresholds(&scores, &truth, &groups, None, constraint).unwrap_err().to_string()
         };
-        let parity = text(Constraint::DemographicParity);
+        let parity = text(RateConstraint::DemographicParity);
         assert!(
             parity.contains("group `f` of `sex` has 1 sample, and demographic_parity"),
             "{parity}"
         );
-        let groups = Groups::from_words("sex", &["f", "f", "m", "m", "m"]).unwrap();
+        let groups = SensitiveGroups::from_words("sex", &["f", "f", "m", "m", "m"]).unwrap();
         let error = optimize_thresholds(
             &scores,
             &[false, false, true, true, false],
             &groups,
             None,
-            Constraint::EqualizedOdds,
+            RateConstraint::EqualizedOdds,
         );
         let error = error.unwrap_err().to_string();
         assert!(
             error.contains("`f`") && error.contains("no sample of the favourable class"),
             "{error}"
         );
-        assert!(Constraint::parse("parity").unwrap_err().to_string().contains("equalized_odds"));
+        assert!(
+            RateConstraint::parse("parity").unwrap_err().to_string().contains("equalized_odds")
+        );
     }
 }

@@ -2,9 +2,9 @@
 
 use super::calibration::moments;
 use super::compare::{self, Rate};
-use super::criteria::{Criterion, Family};
+use super::criteria::{FairnessCriterion, Family};
 use super::statistics::Moments;
-use super::{AuditOptions, Groups};
+use super::{AuditOptions, SensitiveGroups};
 use gradus_base::Result;
 use gradus_metrics::rows;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct ValueAudit {
     /// The figures of each group.
     pub groups: Vec<GroupValues>,
     /// The criteria.
-    pub criteria: Vec<Criterion>,
+    pub criteria: Vec<FairnessCriterion>,
     /// What to be careful about.
     pub warnings: Vec<String>,
 }
@@ -54,18 +54,18 @@ pub struct ValueAudit {
 /// If the lengths differ, a number is not finite, or no two groups have enough members.
 ///
 /// ```
-/// use gradus_audit::fairness::{AuditOptions, Groups, audit_values};
+/// use gradus_audit::fairness::{AuditOptions, SensitiveGroups, audit_values};
 /// let truth: Vec<f64> = (0..100).map(f64::from).collect();
 /// let predicted: Vec<f64> = (0..100).map(|at| f64::from(at) - if at % 2 == 0 { 9.0 } else { 0.0 }).collect();
 /// let words: Vec<&str> = (0..100).map(|at| ["a", "b"][at % 2]).collect();
-/// let audit = audit_values(&truth, &predicted, &Groups::from_words("g", &words)?, None, &AuditOptions::default())?;
+/// let audit = audit_values(&truth, &predicted, &SensitiveGroups::from_words("g", &words)?, None, &AuditOptions::default())?;
 /// assert_eq!(audit.groups[0].mean_residual.value, 9.0);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn audit_values(
     truth: &[f64],
     predicted: &[f64],
-    groups: &Groups,
+    groups: &SensitiveGroups,
     weights: Option<&[f64]>,
     options: &AuditOptions,
 ) -> Result<ValueAudit> {
@@ -100,7 +100,7 @@ pub fn audit_values(
     let criterion = |about, what: &dyn Fn(usize) -> f64| {
         let means: Vec<Moments> = kept.iter().map(|&g| of(&by_group[g], what)).collect();
         let gap = compare::means(&means, options.level);
-        Criterion::new(about, gap, compare::means_test(&means), &in_units)
+        FairnessCriterion::new(about, gap, compare::means_test(&means), &in_units)
     };
     let criteria = vec![
         criterion(("equal mean prediction", Family::Independence, "mean prediction"), &|row| {

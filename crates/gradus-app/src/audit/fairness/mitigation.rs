@@ -1,8 +1,8 @@
 //! What thresholds for each group would buy: accuracy against disparity.
 
 use gradus::audit::fairness::{
-    Against, Aggregate, Constraint, Decisions, FrontierPoint, Groups, Measure, MeasureByGroup,
-    equalized_odds_difference, optimize_thresholds, threshold_frontier,
+    Against, Aggregate, Decisions, FrontierPoint, GroupMeasure, MeasureByGroup, RateConstraint,
+    SensitiveGroups, equalized_odds_difference, optimize_thresholds, threshold_frontier,
 };
 use gradus_base::Result;
 use serde::Serialize;
@@ -34,15 +34,18 @@ pub struct Frontier {
 }
 
 /// The constraints that are tried.
-const TRIED: [Constraint; 3] =
-    [Constraint::DemographicParity, Constraint::TruePositiveRateParity, Constraint::EqualizedOdds];
+const TRIED: [RateConstraint; 3] = [
+    RateConstraint::DemographicParity,
+    RateConstraint::TruePositiveRateParity,
+    RateConstraint::EqualizedOdds,
+];
 
 /// Thresholds chosen on half of the rows and evaluated on the other half, twice. Groups too small for a rate leave out
 /// the constraints that need it.
 pub(super) fn evaluate(
     data: &Decisions<'_>,
     scores: &[f64],
-    groups: &Groups,
+    groups: &SensitiveGroups,
 ) -> Result<Vec<Mitigation>> {
     let number = |values: &[bool]| -> Vec<f64> {
         values.iter().map(|&value| f64::from(u8::from(value))).collect()
@@ -52,22 +55,22 @@ pub(super) fn evaluate(
     for constraint in TRIED {
         // A group too small for a rate is said in the warnings of the audit.
         let Ok(expected) = across(data, scores, groups, constraint) else { continue };
-        let accuracy = Measure::AccuracyScore.of(&truth, &decisions, data.weights)?;
+        let accuracy = GroupMeasure::AccuracyScore.of(&truth, &decisions, data.weights)?;
         let difference = match constraint {
-            Constraint::EqualizedOdds => {
+            RateConstraint::EqualizedOdds => {
                 let how = (Against::BetweenGroups, Aggregate::WorstCase);
                 equalized_odds_difference(&truth, &decisions, groups, data.weights, how)?
             }
             other => {
                 let measure = match other {
-                    Constraint::DemographicParity => Measure::SelectionRate,
-                    _ => Measure::TruePositiveRate,
+                    RateConstraint::DemographicParity => GroupMeasure::SelectionRate,
+                    _ => GroupMeasure::TruePositiveRate,
                 };
                 MeasureByGroup::new(measure, &truth, &decisions, groups, data.weights)?
                     .difference(Against::BetweenGroups)
             }
         };
-        let frontier = if constraint == Constraint::EqualizedOdds {
+        let frontier = if constraint == RateConstraint::EqualizedOdds {
             None
         } else {
             let most = (1.5 * difference).clamp(0.05, 1.0);
@@ -95,8 +98,8 @@ pub(super) fn evaluate(
 fn across(
     data: &Decisions<'_>,
     scores: &[f64],
-    groups: &Groups,
-    constraint: Constraint,
+    groups: &SensitiveGroups,
+    constraint: RateConstraint,
 ) -> Result<Vec<f64>> {
     let mut expected = vec![0.0; scores.len()];
     // Rows of a group take turns, so that both halves have about as many of each.
@@ -115,7 +118,7 @@ fn across(
         let rows: Vec<usize> = (0..scores.len()).filter(|&row| half[row] != side).collect();
         let names = groups.names().to_vec();
         let codes = rows.iter().map(|&row| groups.codes()[row]).collect();
-        let theirs = Groups::new(groups.attribute(), names, codes)?;
+        let theirs = SensitiveGroups::new(groups.attribute(), names, codes)?;
         if theirs.n_groups() != groups.n_groups() {
             return Err(gradus_base::Error::data("a group has members in one half only"));
         }
@@ -139,9 +142,9 @@ fn across(
 /// The expected accuracy, and the difference that a constraint is about.
 fn expected_rates(
     data: &Decisions<'_>,
-    groups: &Groups,
+    groups: &SensitiveGroups,
     expected: &[f64],
-    constraint: Constraint,
+    constraint: RateConstraint,
 ) -> (f64, f64) {
     let weight = |row: usize| data.weights.map_or(1.0, |weights| weights[row]);
     let (mut right, mut total) = (0.0, 0.0);
@@ -162,10 +165,10 @@ fn expected_rates(
         ends.1 - ends.0
     };
     let difference = match constraint {
-        Constraint::DemographicParity => gap(2),
-        Constraint::TruePositiveRateParity => gap(1),
-        Constraint::FalsePositiveRateParity => gap(0),
-        Constraint::EqualizedOdds => gap(0).max(gap(1)),
+        RateConstraint::DemographicParity => gap(2),
+        RateConstraint::TruePositiveRateParity => gap(1),
+        RateConstraint::FalsePositiveRateParity => gap(0),
+        RateConstraint::EqualizedOdds => gap(0).max(gap(1)),
     };
     (right / total, difference)
 }

@@ -9,7 +9,8 @@ pub use page::page;
 use crate::App;
 use crate::report::target;
 use gradus::audit::fairness::{
-    AuditOptions, DecisionAudit, Decisions, Groups, ValueAudit, audit_decisions, audit_values,
+    AuditOptions, DecisionAudit, Decisions, SensitiveGroups, ValueAudit, audit_decisions,
+    audit_values,
 };
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{Remarks, TableFile, remark_on_source};
@@ -85,15 +86,16 @@ impl App {
             ));
         }
         let (samples, table) = read(model, request, remarks)?;
-        let groups = |name: &String| -> Result<Groups> {
+        let groups = |name: &String| -> Result<SensitiveGroups> {
             let name = table.resolve(name)?;
-            Groups::from_column(name, table.column(name)?)
+            SensitiveGroups::from_column(name, table.column(name)?)
         };
-        let attributes = request.group.iter().map(groups).collect::<Result<Vec<Groups>>>()?;
+        let attributes =
+            request.group.iter().map(groups).collect::<Result<Vec<SensitiveGroups>>>()?;
         let conditional = request.conditional.as_ref().map(groups).transpose()?;
         let mut compared = attributes.clone();
         if attributes.len() > 1 {
-            compared.push(Groups::crossed(&attributes)?);
+            compared.push(SensitiveGroups::crossed(&attributes)?);
         }
         let trained_on =
             fitted.report.training.as_ref().and_then(|training| samples.share_in(training));
@@ -182,7 +184,7 @@ fn read(
 fn audit_classes(
     model: &dyn Predict,
     request: &FairnessRequest,
-    (samples, compared, conditional): (&Samples, &[Groups], Option<&Groups>),
+    (samples, compared, conditional): (&Samples, &[SensitiveGroups], Option<&SensitiveGroups>),
     answer: &mut FairnessAnswer,
 ) -> Result<()> {
     let Some(labels) = model.outputs().labels() else { return Ok(()) };
@@ -239,7 +241,7 @@ fn audit_numbers(
     model: &dyn Predict,
     request: &FairnessRequest,
     samples: &Samples,
-    compared: &[Groups],
+    compared: &[SensitiveGroups],
     answer: &mut FairnessAnswer,
 ) -> Result<()> {
     let (truth, predicted) = (samples.values()?, model.scores(samples.features())?);

@@ -1,7 +1,7 @@
 //! The page of an audit of fairness.
 
 use super::{Audit, FairnessAnswer, Mitigation};
-use gradus::audit::fairness::{Criterion, DecisionAudit, GroupRates, Rate, ValueAudit};
+use gradus::audit::fairness::{DecisionAudit, FairnessCriterion, GroupRates, Rate, ValueAudit};
 use gradus_base::text::grouped;
 use gradus_report::{Curves, Forest, Line, Page, PageTable, Section, TableColumn, fixed, number};
 
@@ -56,7 +56,7 @@ fn interval(rate: &Rate) -> String {
     format!("{} ({}–{})", fixed(rate.value, 3), fixed(rate.low, 3), fixed(rate.high, 3))
 }
 
-fn criteria_table(criteria: &[Criterion]) -> PageTable {
+fn criteria_table(criteria: &[FairnessCriterion]) -> PageTable {
     let columns = [
         TableColumn::text("criterion"),
         TableColumn::text("kind"),

@@ -5,7 +5,7 @@ use crate::output::{Context, Outcome, Table, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus::audit::fairness::{AuditOptions, Criterion, DecisionAudit, Rate, ValueAudit};
+use gradus::audit::fairness::{AuditOptions, DecisionAudit, FairnessCriterion, Rate, ValueAudit};
 use gradus_app::audit::fairness::{Audit, FairnessAnswer, FairnessRequest, page};
 use gradus_core::dataset::TableFile;
 use gradus_report::{fixed, number};
@@ -186,7 +186,7 @@ fn figures(audit: &ValueAudit) -> Table {
     table
 }
 
-fn criteria_table(criteria: &[Criterion]) -> Table {
+fn criteria_table(criteria: &[FairnessCriterion]) -> Table {
     let mut table =
         Table::new(&["criterion", "kind", ">difference", "interval", ">ratio", ">p", "verdict"]);
     for one in criteria {
