@@ -121,10 +121,10 @@ fn shortest_perturbations_of_linear_models_are_found_to_one_in_a_hundred() {
                 // A large radius is enough for the first perturbation, a small one asks for the shortest.
                 let options = RobustnessOptions { eps: 1e-9, curve: vec![1e3], ..options };
                 let shortest = audited(&victim, &space, &x, &options);
-                for at in 0..x.n_rows() {
-                    assert_eq!(found.rows[at].distance.is_some(), truth[at].is_finite());
+                for (at, truth) in truth.iter().enumerate() {
+                    assert_eq!(found.rows[at].distance.is_some(), truth.is_finite());
                     if let Some(distance) = shortest.rows[at].distance {
-                        let ratio = distance / truth[at];
+                        let ratio = distance / truth;
                         assert!(
                             (1.0 - 1e-6..1.01).contains(&ratio),
                             "{norm} {k} {bounded}: {ratio}"
