@@ -3,7 +3,7 @@
 use super::classifier::Classifier;
 use super::loss::AttackLoss;
 use super::space::{Moves, Space};
-use gradus_base::Result;
+use gradus_base::{Error, Result};
 use gradus_data::Dense;
 use std::cell::RefCell;
 
@@ -35,6 +35,7 @@ pub(super) struct Problem<'a> {
     /// The radius of the ball that perturbations must stay in, for changes of words.
     pub eps: f64,
     queries: RefCell<Vec<u64>>,
+    stopped: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Problem<'a> {
@@ -44,10 +45,11 @@ impl<'a> Problem<'a> {
         rows: Dense<f64>,
         truth: Vec<u32>,
         ids: Vec<u64>,
+        stopped: &'a dyn Fn() -> bool,
     ) -> Self {
         let queries = RefCell::new(vec![0; truth.len()]);
         let moves = Moves::new(space, rows, ids);
-        Self { victim, moves, truth, eps: f64::INFINITY, queries }
+        Self { victim, moves, truth, eps: f64::INFINITY, queries, stopped }
     }
 
     /// The same rows against another classifier.
@@ -59,6 +61,7 @@ impl<'a> Problem<'a> {
             truth: self.truth.clone(),
             eps: self.eps,
             queries,
+            stopped: self.stopped,
         }
     }
 
@@ -72,9 +75,17 @@ impl<'a> Problem<'a> {
         self.queries.borrow()[row as usize]
     }
 
-    fn count(&self, points: &[Point<'_>]) {
+    /// Counts evaluations.
+    ///
+    /// # Errors
+    /// If somebody asked to stop.
+    fn count(&self, points: &[Point<'_>]) -> Result<()> {
+        if (self.stopped)() {
+            return Err(Error::data("the audit was stopped"));
+        }
         let mut queries = self.queries.borrow_mut();
         points.iter().for_each(|(row, _)| queries[*row as usize] += 1);
+        Ok(())
     }
 
     /// The scores of each class at some points.
@@ -82,7 +93,7 @@ impl<'a> Problem<'a> {
         let k = self.victim.n_classes();
         let mut all = Vec::with_capacity(points.len() * k);
         for part in points.chunks(BATCH) {
-            self.count(part);
+            self.count(part)?;
             let found = self.victim.scores(&self.moves.lift_all(part, self.eps))?;
             all.extend_from_slice(found.values());
         }
@@ -93,7 +104,7 @@ impl<'a> Problem<'a> {
     pub fn decide(&self, points: &[Point<'_>]) -> Result<Vec<u32>> {
         let mut all = Vec::with_capacity(points.len());
         for part in points.chunks(BATCH) {
-            self.count(part);
+            self.count(part)?;
             all.extend(self.victim.decide(&self.moves.lift_all(part, self.eps))?);
         }
         Ok(all)
@@ -107,7 +118,7 @@ impl<'a> Problem<'a> {
     ) -> Result<Vec<Slope>> {
         let mut all = Vec::with_capacity(points.len());
         for (part, rows) in points.chunks(BATCH).enumerate() {
-            self.count(rows);
+            self.count(rows)?;
             let mut losses = vec![0.0; rows.len()];
             let found = self.victim.scores_and_gradient(
                 &self.moves.lift_all(rows, self.eps),

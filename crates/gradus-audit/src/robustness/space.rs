@@ -148,7 +148,8 @@ impl Space {
             });
         }
         for at in 0..n_features {
-            if !(self.low[at] <= self.high[at]) {
+            let ordered = self.low[at] <= self.high[at];
+            if !ordered {
                 let (low, high) = (self.low[at], self.high[at]);
                 return Err(Error::parameter(
                     "bounds",
@@ -164,7 +165,9 @@ impl Space {
                 ));
             }
         }
-        if let Some(category) = self.categories.iter().find(|category| !(category.cost > 0.0)) {
+        if let Some(category) =
+            self.categories.iter().find(|category| category.cost.is_nan() || category.cost <= 0.0)
+        {
             return Err(Error::parameter(
                 "budget",
                 category.cost,

@@ -78,7 +78,8 @@ pub fn steal(
     for part in all.chunks(BATCH) {
         classes.extend(victim.decide(&rows.select_rows(part))?);
     }
-    let (held, kept): (Vec<u32>, Vec<u32>) = all.iter().partition(|&&row| row as usize % HELD == 0);
+    let (held, kept): (Vec<u32>, Vec<u32>) =
+        all.iter().partition(|&&row| (row as usize).is_multiple_of(HELD));
     // Every class of the model has a label, so that the numbers of the classes agree, even where none was decided for.
     let labels: Vec<Id<'_>> = (0..victim.n_classes() as i64).map(Id::Int).collect();
     let (_, labels) = gradus_data::numbered(&labels);

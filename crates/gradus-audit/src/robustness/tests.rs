@@ -121,10 +121,10 @@ fn shortest_perturbations_of_linear_models_are_found_to_one_in_a_hundred() {
                 // A large radius is enough for the first perturbation, a small one asks for the shortest.
                 let options = RobustnessOptions { eps: 1e-9, curve: vec![1e3], ..options };
                 let shortest = audited(&victim, &space, &x, &options);
-                for at in 0..x.n_rows() {
-                    assert_eq!(found.rows[at].distance.is_some(), truth[at].is_finite());
+                for (at, truth) in truth.iter().enumerate() {
+                    assert_eq!(found.rows[at].distance.is_some(), truth.is_finite());
                     if let Some(distance) = shortest.rows[at].distance {
-                        let ratio = distance / truth[at];
+                        let ratio = distance / truth;
                         assert!(
                             (1.0 - 1e-6..1.01).contains(&ratio),
                             "{norm} {k} {bounded}: {ratio}"
@@ -460,4 +460,22 @@ fn perturbations_of_a_stolen_model_transfer() {
     assert!(error.contains("surrogate"), "{error}");
     let error = steal(&victim, &space, &x, 5, 3, &fit).err().unwrap().to_string();
     assert!(error.contains("20 decisions"), "{error}");
+}
+
+#[test]
+fn an_audit_ends_when_asked_to() {
+    let victim = Linear::random(1, 2, 3, Access::Scores);
+    let x = rows(4, 3);
+    let truth: Vec<Option<u32>> =
+        victim.decide(&Matrix::Dense(x.clone())).unwrap().into_iter().map(Some).collect();
+    let options = RobustnessOptions {
+        eps: 1e-9,
+        queries: 1_000_000_000,
+        attacks: vec![Attack::Square],
+        ..Default::default()
+    };
+    let asked = || *victim.asked.borrow() > 100;
+    let error = audit(&victim, &Space::new(Norm::L2, 3), &x, &truth, &options, &asked).unwrap_err();
+    assert!(error.to_string().contains("stopped"), "{error}");
+    assert!(*victim.asked.borrow() < 200);
 }

@@ -59,7 +59,7 @@ enum Aim<'a> {
     /// The loss of the true classes.
     Loss(&'a Targets, &'a [u32]),
     /// The distance to these logarithms of probabilities.
-    Distance(Tensor<2>),
+    Distance(Box<Tensor<2>>),
 }
 
 impl Perturber {
@@ -112,7 +112,7 @@ impl Perturber {
             return targets.loss(network.forward(weights, as_inputs(worst), pass), rows);
         }
         let clean = network.forward(&fixed, as_inputs(values.clone()), &Pass::predicting());
-        let aim = Aim::Distance(activation::log_softmax(clean, 1));
+        let aim = Aim::Distance(Box::new(activation::log_softmax(clean, 1)));
         let worst = self.perturbed((network, &fixed, scaler), &values, shape, &aim, stream);
         let outputs = network.forward(weights, as_inputs(values), pass);
         let moved = network.forward(weights, as_inputs(worst), pass);
@@ -173,7 +173,7 @@ impl Perturber {
             let outputs = network.forward(weights, x.clone(), &Pass::predicting());
             let value = match aim {
                 Aim::Loss(targets, rows) => targets.loss(outputs, rows),
-                Aim::Distance(logs) => distance(logs.clone(), outputs),
+                Aim::Distance(logs) => distance(logs.as_ref().clone(), outputs),
             };
             let slopes = x.grad(&value.backward()).map(numbers);
             let Some(mut slopes) = slopes else { break };
