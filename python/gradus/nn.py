@@ -136,6 +136,11 @@ class Mlp(NetworkClassifier):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
         - "refuse": None: a missing value is refused.
@@ -201,6 +206,7 @@ class Mlp(NetworkClassifier):
         validation_fraction: float = 0.1,
         refit: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
         verbose: int = 0,
@@ -228,6 +234,7 @@ class Mlp(NetworkClassifier):
         self.validation_fraction = validation_fraction
         self.refit = refit
         self.random_state = random_state
+        self.device = device
         self.missing = missing
         self.warm_start = warm_start
         self.verbose = verbose
@@ -327,6 +334,11 @@ class Autoencoder(NetworkAutoencoder):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     image_shape : tuple[int, ...] or None, default None
         Height and width, and the number of channels where it is not 1, of images that are given as
         rows. Left out, rows are square images: grey, or in three colours. Must be two or three
@@ -389,6 +401,7 @@ class Autoencoder(NetworkAutoencoder):
         restarts: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         image_shape: tuple[int, ...] | None = None,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
@@ -413,6 +426,7 @@ class Autoencoder(NetworkAutoencoder):
         self.restarts = restarts
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.device = device
         self.image_shape = image_shape
         self.missing = missing
         self.warm_start = warm_start
@@ -501,6 +515,11 @@ class MlpRegressor(NetworkRegressor):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
         - "refuse": None: a missing value is refused.
@@ -560,6 +579,7 @@ class MlpRegressor(NetworkRegressor):
         validation_fraction: float = 0.1,
         refit: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
         verbose: int = 0,
@@ -582,6 +602,7 @@ class MlpRegressor(NetworkRegressor):
         self.validation_fraction = validation_fraction
         self.refit = refit
         self.random_state = random_state
+        self.device = device
         self.missing = missing
         self.warm_start = warm_start
         self.verbose = verbose
@@ -684,6 +705,22 @@ class Cnn(ImageClassifier):
         Whether classes count by their samples, or all equally.
         - None: As much as its samples weigh.
         - "balanced": All classes the same: samples of rare ones count more.
+    adversarial : float, default 0.0
+        Radius of perturbations to learn against: each batch is changed by the worst of them that
+        gradient steps find. Of images in units of pixels from 0 to 1, of tables in standard
+        deviations of the features; 0 for none. Costs a pass forward and back for each step. Must be
+        a finite number at least 0.
+    adversarial_norm : {"linf", "l2"}, default 'linf'
+        Norm of these perturbations.
+        - "linf": The largest change of a feature.
+        - "l2": The root of the sum of squared changes.
+    adversarial_steps : int, default 7
+        Gradient steps that look for a perturbation. More steps find worse ones and take longer in
+        proportion. Must be an integer from 1 to 1000.
+    trades : float, default 0.0
+        Learn from the samples as they are, with this weight on the distance between the outputs at
+        samples and at perturbed ones (TRADES), which trades accuracy for robustness; 0 learns from
+        perturbed samples alone. Must be a number at least 0 and at most 1000.
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
@@ -700,6 +737,11 @@ class Cnn(ImageClassifier):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     image_shape : tuple[int, ...] or None, default None
         Height and width, and the number of channels where it is not 1, of images that are given as
         rows. Left out, rows are square images: grey, or in three colours. Must be two or three
@@ -758,11 +800,16 @@ class Cnn(ImageClassifier):
         clip_norm: float = 1.0,
         average: float = 0.0,
         class_weight: Literal["balanced"] | None = None,
+        adversarial: float = 0.0,
+        adversarial_norm: Literal["linf", "l2"] = 'linf',
+        adversarial_steps: int = 7,
+        trades: float = 0.0,
         max_iter: int | None = None,
         patience: int = 0,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         image_shape: tuple[int, ...] | None = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -785,11 +832,16 @@ class Cnn(ImageClassifier):
         self.clip_norm = clip_norm
         self.average = average
         self.class_weight = class_weight
+        self.adversarial = adversarial
+        self.adversarial_norm = adversarial_norm
+        self.adversarial_steps = adversarial_steps
+        self.trades = trades
         self.max_iter = max_iter
         self.patience = patience
         self.restarts = restarts
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.device = device
         self.image_shape = image_shape
         self.warm_start = warm_start
         self.verbose = verbose
@@ -886,6 +938,22 @@ class Vit(PatchClassifier):
         Whether classes count by their samples, or all equally.
         - None: As much as its samples weigh.
         - "balanced": All classes the same: samples of rare ones count more.
+    adversarial : float, default 0.0
+        Radius of perturbations to learn against: each batch is changed by the worst of them that
+        gradient steps find. Of images in units of pixels from 0 to 1, of tables in standard
+        deviations of the features; 0 for none. Costs a pass forward and back for each step. Must be
+        a finite number at least 0.
+    adversarial_norm : {"linf", "l2"}, default 'linf'
+        Norm of these perturbations.
+        - "linf": The largest change of a feature.
+        - "l2": The root of the sum of squared changes.
+    adversarial_steps : int, default 7
+        Gradient steps that look for a perturbation. More steps find worse ones and take longer in
+        proportion. Must be an integer from 1 to 1000.
+    trades : float, default 0.0
+        Learn from the samples as they are, with this weight on the distance between the outputs at
+        samples and at perturbed ones (TRADES), which trades accuracy for robustness; 0 learns from
+        perturbed samples alone. Must be a number at least 0 and at most 1000.
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
@@ -902,6 +970,11 @@ class Vit(PatchClassifier):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     image_shape : tuple[int, ...] or None, default None
         Height and width, and the number of channels where it is not 1, of images that are given as
         rows. Left out, rows are square images: grey, or in three colours. Must be two or three
@@ -962,11 +1035,16 @@ class Vit(PatchClassifier):
         clip_norm: float = 1.0,
         average: float = 0.0,
         class_weight: Literal["balanced"] | None = None,
+        adversarial: float = 0.0,
+        adversarial_norm: Literal["linf", "l2"] = 'linf',
+        adversarial_steps: int = 7,
+        trades: float = 0.0,
         max_iter: int | None = None,
         patience: int = 0,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         image_shape: tuple[int, ...] | None = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -989,11 +1067,16 @@ class Vit(PatchClassifier):
         self.clip_norm = clip_norm
         self.average = average
         self.class_weight = class_weight
+        self.adversarial = adversarial
+        self.adversarial_norm = adversarial_norm
+        self.adversarial_steps = adversarial_steps
+        self.trades = trades
         self.max_iter = max_iter
         self.patience = patience
         self.restarts = restarts
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.device = device
         self.image_shape = image_shape
         self.warm_start = warm_start
         self.verbose = verbose
@@ -1091,6 +1174,11 @@ class Lm(LanguageModel):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -1138,6 +1226,7 @@ class Lm(LanguageModel):
         patience: int = 0,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         verbose: int = 0,
     ) -> None:
         self.tokens = tokens
@@ -1161,6 +1250,7 @@ class Lm(LanguageModel):
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
 
@@ -1259,6 +1349,11 @@ class TextClassifier(NetworkTextClassifier):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -1309,6 +1404,7 @@ class TextClassifier(NetworkTextClassifier):
         restarts: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         verbose: int = 0,
     ) -> None:
         self.tokens = tokens
@@ -1333,6 +1429,7 @@ class TextClassifier(NetworkTextClassifier):
         self.restarts = restarts
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
 
@@ -1424,6 +1521,11 @@ class Seq2Seq(Translator):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    device : {"cpu", "gpu"}, default 'cpu'
+        Where the weights are trained. The model that comes of it predicts on the processor.
+        - "cpu": The processor: the same seed gives the same bits on any number of threads
+        - "gpu": A graphics card, by Vulkan, Metal or DirectX, in a build with the feature `gpu`;
+          sums on it have no fixed order, so that two fits differ by rounding
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -1468,6 +1570,7 @@ class Seq2Seq(Translator):
         patience: int = 0,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: Literal["cpu", "gpu"] = 'cpu',
         verbose: int = 0,
     ) -> None:
         self.tokens = tokens
@@ -1490,4 +1593,5 @@ class Seq2Seq(Translator):
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose

@@ -186,17 +186,16 @@ pub fn fit<P: Supervised, D>(
     let (mut state, mut report) = iterate::run(&trainer, &options, job)?;
     let is_whole = n_held_out == 0 || report.stop_reason == StopReason::Interrupted;
     let mut again = None;
-    if params.refit() && !is_whole && trainer.options.range.is_none() {
+    // Against perturbations, the epoch matters more than a tenth of the samples: what stands them best is kept.
+    let refit = params.refit() && adversary.is_none();
+    if refit && !is_whole && trainer.options.range.is_none() {
         // The share of the planned epochs after which the held-out score was best.
         let best = &report.trace[report.best];
         let (start, share) = (best.restart as u64, best.iteration as f64 / training.epochs as f64);
         let scaler = params.scaler(data, &order);
         let whole = params.training(order.len());
         let epochs = ((share * whole.epochs as f64).round() as usize).max(1);
-        let perturber =
-            adversary.map(|options| Perturber::new(options, data, &order, &scaler)).transpose()?;
-        let perturber = perturber.as_ref();
-        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, perturber, ..task };
+        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, ..task };
         let steps = epochs * order.len().div_ceil(whole.options.batch_size);
         let mut options_of_all = whole.options.shortened(steps);
         options_of_all.seed = options_of_all.seed.wrapping_add(start);
