@@ -16,6 +16,9 @@ use gradus_optim::AdversarialNorm;
 const SAMPLE: usize = 50_000;
 /// Deviation of the noise that TRADES starts from, as a share of the radius: at the sample itself its distance has no slope.
 const NOISE: f32 = 0.01;
+/// Steps against held-out samples, at least. A network that learned against one step may know that step by its looks, and stand no others:
+/// by its own attack it would seem robust.
+const HELD_STEPS: usize = 10;
 /// Steps together go this many radii, so that every point of the ball can be reached.
 const REACH: f32 = 2.5;
 /// Share of the steps over which the radius grows to its full size. A network that meets the full radius before it knows the classes may
@@ -111,7 +114,8 @@ impl Perturber {
         let shape = z.dims();
         let device = z.device();
         let as_inputs = |values: Vec<f32>| tensor(scaler.bounded_values(values), shape, &device);
-        let how = (self.radius(pass.step()), Stream::new(pass.seed(), "nn.adversary", 0));
+        let stream = Stream::new(pass.seed(), "nn.adversary", 0);
+        let how = (self.radius(pass.step()), self.options.steps, stream);
         if self.options.trades == 0.0 {
             let aim = Aim::Loss(targets, rows);
             let worst = self.perturbed((network, &fixed, scaler), &values, shape, &aim, how);
@@ -136,7 +140,8 @@ impl Perturber {
         let shape = [rows.len(), self.unit.len()];
         let fixed = weights.untracked();
         let aim = Aim::Loss(targets, rows);
-        let how = (self.radius(u64::MAX), Stream::new(0, "nn.adversary.held", 0));
+        let stream = Stream::new(0, "nn.adversary.held", 0);
+        let how = (self.radius(u64::MAX), self.options.steps.max(HELD_STEPS), stream);
         let worst = self.perturbed((network, &fixed, scaler), &z, shape, &aim, how);
         let x = tensor(scaler.bounded_values(worst), shape, &fixed.device());
         network.forward(&fixed, x, &Pass::predicting())
@@ -149,10 +154,10 @@ impl Perturber {
         z: &[f32],
         shape: [usize; 2],
         aim: &Aim<'_>,
-        (eps, mut stream): (f32, Stream),
+        (eps, steps, mut stream): (f32, usize, Stream),
     ) -> Vec<f32> {
         let d = shape[1];
-        let steps = self.options.steps.max(1);
+        let steps = steps.max(1);
         let size = (REACH * eps / steps as f32).min(1.25 * eps);
         let device = weights.device();
         let mut delta = vec![0.0f32; z.len()];
