@@ -88,7 +88,7 @@ fn wrong_input_is_named_with_what_would_work() {
     let folder = blobs();
     folder.out("make regression --samples 100 --features 4 --seed 1 -o numbers.csv");
     folder.out("fit ridge numbers.csv --target y -o ridge.gradus");
-    folder.out("make ratings -o ratings.csv --users 20 --items 10");
+    folder.out("make ratings -o ratings.csv --users 20 --items 10 --count 100");
     folder.out("fit popular ratings.csv -o popular.gradus");
     let line = |at: usize| format!("{},{}\n", ["good fine", "bad awful"][at % 2], at % 2);
     folder.write("texts.csv", format!("text,y\n{}", (0..60).map(line).collect::<String>()));

@@ -263,7 +263,7 @@ fn tables(request: &RecommenderRequest, remarks: &mut Remarks<'_>) -> Result<Tab
     if found.is_empty() {
         return Err(Error::data(
             "the groups of a recommender are those of its users or items: give a table with their ids and the group columns \
-             (option `user_features` or `item_features`)",
+             (option `user_features`, option `item_features`)",
         ));
     }
     for name in &request.group {
