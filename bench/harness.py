@@ -82,7 +82,8 @@ def options(arguments):
     parser.add_argument("--seeds", type=int, default=5, help="words, lda: fits behind each score")
     parser.add_argument("--full", action="store_true", help="grid: two million rows as well")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
-    parser.add_argument("--part", type=re.compile, help="pca, nmf, kmeans, gmm, lda, nn, text, fasttext, words, sentences: only rows that this regular expression finds in 'table: row'")
+    parser.add_argument("--images", type=int, default=1000, help="robustness: images that are attacked")
+    parser.add_argument("--part", type=re.compile, help="pca, nmf, kmeans, gmm, lda, nn, robustness, text, fasttext, words, sentences: only rows that this regular expression finds in 'table: row'")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)
     known = {peer.key for peer in [*peers.PEERS, *peers.MORE]}

@@ -23,12 +23,12 @@ class Child:
     peak: int | None  # bytes; None when hidden below the peak of this process
 
 
-def run(command, environment=None, timeout=None):
-    """Runs a command to its end and measures it."""
+def run(command, environment=None, timeout=None, show=False):
+    """Runs a command to its end and measures it; with `show` what it says on stderr is shown as it is said."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
         child = subprocess.Popen(
-            [str(part) for part in command], stdout=out, stderr=err, env={**os.environ, **(environment or {})}
+            [str(part) for part in command], stdout=out, stderr=None if show else err, env={**os.environ, **(environment or {})}
         )
         late = threading.Event()
 

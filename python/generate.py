@@ -83,7 +83,7 @@ SOURCES = {
 
 
 #: Models that have no class: what learns from groups as well is in `gradus.audit`.
-WITHOUT = {"fairreduction", "fairthresholds", "fairfeatures"}
+WITHOUT = {"fairreduction", "fairpenalty", "fairthresholds", "fairfeatures"}
 
 #: Bases of models whose fits take no weights of samples, and so no weights of classes by name.
 WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier"}

@@ -1,6 +1,6 @@
-"""AutoAttack of torchattacks on a plain convolutional network in a model file of gradus; prints JSON.
+"""AutoAttack or Square of torchattacks on a plain convolutional network in a model file of gradus; prints JSON.
 
-torch_attacks.py MODEL ROWS IMAGES EPS THREADS
+torch_attacks.py MODEL ROWS IMAGES EPS THREADS ATTACK QUERIES
 """
 
 import gzip
@@ -14,6 +14,9 @@ import numpy as np
 import torch
 import torchattacks
 from torch import nn
+
+#: Images that are attacked together.
+BLOCK = 250
 
 
 class Network(nn.Module):
@@ -58,7 +61,7 @@ class Network(nn.Module):
 
 
 def main():
-    model, rows, images, eps, threads = sys.argv[1:]
+    model, rows, images, eps, threads, name, queries = sys.argv[1:]
     torch.set_num_threads(int(threads))
     network = Network(model).eval()
     for weight in network.parameters():
@@ -68,13 +71,25 @@ def main():
     pixels = np.frombuffer(gzip.open(images).read()[16:], np.uint8).reshape(-1, 1, 28, 28)
     classes = np.frombuffer(gzip.open(labels).read()[8:], np.uint8)
     chosen = [row["row"] - 1 for row in rows]
-    x, y = torch.tensor(pixels[chosen]).float() / 255, torch.tensor(classes[chosen].astype(np.int64))
+    x, y = torch.tensor(pixels[chosen].copy()).float() / 255, torch.tensor(classes[chosen].astype(np.int64))
     with torch.no_grad():
         predicted = network(x).argmax(1).numpy()
     agreement = float(np.mean(predicted == np.array([row["predicted"] for row in rows])))
-    attack = torchattacks.AutoAttack(network, norm="Linf", eps=float(eps), version="standard", n_classes=10, seed=0)
+    if name == "square":
+        # Rows that are wrong anyway take no queries, as in AutoAttack.
+        right = predicted == y.numpy()
+        attack = torchattacks.Square(network, norm="Linf", eps=float(eps), n_queries=int(queries), seed=0, loss="margin")
+    else:
+        right = np.ones(len(y), bool)
+        attack = torchattacks.AutoAttack(network, norm="Linf", eps=float(eps), version="standard", n_classes=10, seed=0)
+    places = np.flatnonzero(right)
+    changed = x.clone()
     started = time.perf_counter()
-    changed = torch.cat([attack(x[at : at + 250], y[at : at + 250]) for at in range(0, len(x), 250)])
+    for at in range(0, len(places), BLOCK):
+        some = places[at : at + BLOCK]
+        changed[some] = attack(x[some], y[some])
+        done = f"{min(at + BLOCK, len(places))} of {len(places)} images, {time.perf_counter() - started:.0f} s"
+        print(f"torchattacks: {name}: {done}", file=sys.stderr, flush=True)
     seconds = time.perf_counter() - started
     with torch.no_grad():
         robust = (network(changed).argmax(1) == y).float().mean().item()

@@ -601,6 +601,12 @@ class Logistic(Classifier):
     changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
     the report.
 
+    `adversarial` learns against perturbations of the features (adversarial training): of two classes each margin is lowered by
+    `ε ‖u∘w‖*`, the most that a perturbation within ε can do, with the units `u` of the features and the dual norm; nothing has to be
+    attacked, and the problem stays convex. Of more classes this is done for each pair, an upper bound of the worst loss. Images
+    may be perturbed beyond the range of pixels here. The solver is accelerated proximal gradients with Newton steps at the end
+    (L-BFGS of more than two classes).
+
     References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
     2008. Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
     coordinate descent, 2010. Defazio, Bach, Lacoste-Julien: SAGA: a fast incremental gradient method
@@ -635,6 +641,14 @@ class Logistic(Classifier):
     max_iter : int, default 1000
         Iterations at most; of `saga`, passes over the samples. Must be an integer from 1 to
         1000000.
+    adversarial : float, default 0.0
+        Radius ε of perturbations to learn against: of images in units of pixels from 0 to 1, of
+        tables in standard deviations of the features; 0 for none. The worst perturbation of a
+        linear score is known exactly. Must be a finite number at least 0.
+    adversarial_norm : {"linf", "l2"}, default 'linf'
+        Norm of these perturbations.
+        - "linf": The largest change of a feature.
+        - "l2": The root of the sum of squared changes.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -692,6 +706,8 @@ class Logistic(Classifier):
         solver: Literal["auto", "newton", "lbfgs", "coordinate", "saga"] = 'auto',
         tol: float = 1e-06,
         max_iter: int = 1000,
+        adversarial: float = 0.0,
+        adversarial_norm: Literal["linf", "l2"] = 'linf',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
@@ -705,6 +721,8 @@ class Logistic(Classifier):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.adversarial = adversarial
+        self.adversarial_norm = adversarial_norm
         self.random_state = random_state
         self.missing = missing
         self.warm_start = warm_start
@@ -736,6 +754,11 @@ class Svm(SupportVectorClassifier):
     answer, slow to an exact one. Kernel machines move two dual coefficients at a time (sequential
     minimal optimisation), `O(n)` for a step and `O(nnz)` for a row of the kernel matrix that memory
     no longer holds. The penalty `l1` visits one feature after another, `O(nnz)` for a pass.
+
+    `adversarial` learns against perturbations of the features (adversarial training): a perturbation within the radius ε lowers
+    a margin by `ε ‖u∘w‖*` at most, with the units `u` of the features and the dual norm, and each machine takes that off every
+    margin: exact, and still convex. For linear machines with squared hinge, each class against the rest; solved by
+    accelerated proximal gradients with Newton steps at the end.
 
     Features are brought to unit length inside, so that only `C` times their squared length says how
     hard a problem is; large costs are approached from smaller ones.
@@ -809,6 +832,14 @@ class Svm(SupportVectorClassifier):
         alike. The coefficients are for the features as they were given in any case.
     probability : bool, default False
         Whether to learn probabilities, from the margins of samples left out of five more fits.
+    adversarial : float, default 0.0
+        Radius ε of perturbations to learn against, of linear machines: of images in units of pixels
+        from 0 to 1, of tables in standard deviations of the features; 0 for none. The worst
+        perturbation is known exactly. Must be a finite number at least 0.
+    adversarial_norm : {"linf", "l2"}, default 'linf'
+        Norm of these perturbations.
+        - "linf": The largest change of a feature.
+        - "l2": The root of the sum of squared changes.
     cache : int, default 200
         Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
     solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
@@ -902,6 +933,8 @@ class Svm(SupportVectorClassifier):
         penalize_intercept: bool = False,
         standardize: bool = False,
         probability: bool = False,
+        adversarial: float = 0.0,
+        adversarial_norm: Literal["linf", "l2"] = 'linf',
         cache: int = 200,
         solver: Literal["auto", "primal", "dual", "subgradient"] = 'auto',
         tol: float | None = None,
@@ -925,6 +958,8 @@ class Svm(SupportVectorClassifier):
         self.penalize_intercept = penalize_intercept
         self.standardize = standardize
         self.probability = probability
+        self.adversarial = adversarial
+        self.adversarial_norm = adversarial_norm
         self.cache = cache
         self.solver = solver
         self.tol = tol

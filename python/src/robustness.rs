@@ -4,12 +4,13 @@ use crate::app::to_json;
 use crate::data::Features;
 use crate::error::raise;
 use crate::model::Model;
-use crate::threads::inside;
+use crate::threads::attended;
 use gradus::audit::robustness::{
     Access, Category, Certified, Classifier, ModelClassifier, Norm, Robustness, RobustnessOptions,
-    Smoothing, Space, audit, certify,
+    Smoothing, Space, Stoppable, audit, certify,
 };
 use gradus_base::Error;
+use gradus_core::progress::Stop;
 use gradus_core::transform::{ScoresAndGradient, Weigh};
 use gradus_data::{Dense, Matrix};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -210,14 +211,19 @@ pub fn audit_robustness<'py>(
         .map_err(|error| PyRuntimeError::new_err(format!("options: {error}")))?;
     let truth: Vec<Option<u32>> =
         codes.as_array().iter().map(|&code| u32::try_from(code).ok()).collect();
-    let matrix = features.matrix.clone();
+    // A copy: what Python lent is not let go by another thread.
+    let x = Dense::from_fn(features.matrix.n_rows(), features.matrix.n_cols(), {
+        let dense = features.matrix.to_dense();
+        move |row, column| dense[(row, column)]
+    });
     let fitted = model.map(|model| Arc::clone(&model.fitted));
     let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
     let own = Arc::clone(&raised);
-    let work = move || -> gradus::Result<(Robustness, Option<Certified>)> {
-        let x = matrix.to_dense();
+    let work = move |stop: &Stop| -> gradus::Result<(Robustness, Option<Certified>)> {
         let run = |victim: &dyn Classifier, space: Space| {
-            let found = audit(victim, &space, &x, &truth, &asked.options, &|| false)?;
+            let stopped = || stop.requested();
+            let victim = &Stoppable::new(victim, &stopped);
+            let found = audit(victim, &space, &x, &truth, &asked.options, &stopped)?;
             let Some(sigma) = asked.smoothing else { return Ok((found, None)) };
             let smoothing = Smoothing { sigma, seed: asked.options.seed, ..Smoothing::default() };
             let space = Space { norm: Norm::L2, ..space };
@@ -239,7 +245,9 @@ pub fn audit_robustness<'py>(
             (None, None) => Err(Error::data("neither a model nor a function")),
         }
     };
-    let found = inside(py, work)?;
+    let found = attended(py, work)?;
+    // A signal may have come after the last look.
+    py.check_signals()?;
     if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
     }

@@ -8,11 +8,14 @@
 //! makes pools of its own; those of the parent are left alone, for their threads do not exist in the
 //! child and their locks may have been taken at the moment of the fork.
 
+use gradus_core::progress::Stop;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The number of threads asked for by `set_threads`; 0 is none.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
@@ -143,6 +146,52 @@ pub fn works_alone() -> bool {
 pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let place = Place::new(false)?;
     Ok(py.detach(|| place.pool.install(work)))
+}
+
+/// How often Python is asked whether someone pressed Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long work may take to stop by itself.
+const GRACE: Duration = Duration::from_millis(600);
+
+/// Does work in the shared pool; the calling thread waits for it and looks after Python's signals. After one the work is asked to
+/// stop; if it does not within a moment, it is left to end in threads that nobody else uses any more.
+pub fn attended<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Stop) -> T + Send + 'static,
+) -> PyResult<T> {
+    let place = Place::new(false)?;
+    let stop = Stop::new();
+    let own = stop.clone();
+    let (give, result) = channel();
+    place.spawn(move || {
+        // A panic drops the sender, which the waiting thread sees; nobody waits after an interruption.
+        let _ = give.send(work(&own));
+    });
+    py.detach(move || {
+        let raised = loop {
+            match result.recv_timeout(LOOK) {
+                Ok(found) => {
+                    place.give_back();
+                    return Ok(found);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let message = "this is a fault of gradus, please report it: the work ended without a result";
+                    return Err(PyRuntimeError::new_err(message));
+                }
+            }
+            if let Err(error) = Python::attach(|py| py.check_signals()) {
+                break error;
+            }
+        };
+        stop.request();
+        match result.recv_timeout(GRACE) {
+            Err(RecvTimeoutError::Timeout) => place.abandon(),
+            _ => place.give_back(),
+        }
+        Err(raised)
+    })
 }
 
 /// Use this many threads from now on; `None` leaves it to GRADUS_THREADS, then OMP_NUM_THREADS, then

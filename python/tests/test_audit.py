@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 import gradus
 from gradus import audit
-from gradus.audit import FairFeatures, FairReduction, FairThresholds, GroupThresholds
+from gradus.audit import FairFeatures, FairPenalty, FairReduction, FairThresholds, GroupThresholds
 from gradus.linear import Logistic, Ridge
 
 
@@ -202,3 +202,21 @@ def test_bad_input_is_named():
 def test_the_record_is_json():
     found = audit.fairness(LogisticRegression().fit(X, Y), X, Y, sensitive_features=GROUP)
     assert json.loads(json.dumps(found.record))["attribute"] == "group"
+
+
+def test_a_penalty_brings_mean_scores_together():
+    def gap(strength):
+        fair = FairPenalty(strength=strength).fit(X, Y, sensitive_features=GROUP)
+        assert not fair.needs_groups_
+        scores = fair.decision_function(X)
+        means = [scores[GROUP == group].mean() for group in np.unique(GROUP)]
+        return max(means) - min(means)
+
+    plain, some, strong = gap(0.0), gap(1.0), gap(1e5)
+    assert plain > some > strong and strong < 0.01 * plain
+
+
+def test_names_are_those_of_one_module():
+    for name in audit.__all__:
+        assert getattr(audit, name).__module__ == "gradus.audit", name
+    assert "accuracy_score_difference" in audit.__all__

@@ -213,5 +213,5 @@ def test_the_seed_is_random_state():
 
 def test_params_are_json_of_the_registry():
     described = json.loads(gradus._gradus.describe())
-    without = {"fairreduction", "fairthresholds", "fairfeatures"}
+    without = {"fairreduction", "fairpenalty", "fairthresholds", "fairfeatures"}
     assert {model["name"] for model in described} - without == set(gradus.models())

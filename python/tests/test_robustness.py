@@ -1,5 +1,11 @@
 """gradus.audit.robustness on estimators of gradus and of scikit-learn."""
 
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -159,3 +165,49 @@ def test_an_exception_of_the_classifier_is_passed_on(blobs):
 
     with pytest.raises(RuntimeError, match="out of order"):
         gradus.audit.robustness(Broken(), X_test, y_test)
+
+
+def test_ctrl_c_stops_an_audit():
+    # An audit once went on to its end, minutes after the signal.
+    text = textwrap.dedent(
+        """
+        import time
+        import numpy as np
+        import gradus.audit
+        from gradus.nn import Mlp
+
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(2000, 30)), rng.integers(3, size=2000)
+        own = Mlp(hidden=[64], max_iter=2).fit(X, y)
+
+        class Other:
+            classes_ = np.arange(3)
+
+            def predict(self, X):
+                return self.decision_function(X).argmax(1)
+
+            def decision_function(self, X):
+                return X[:, :3]
+
+        for model, given in [(own, {}), (own, {"attacks": ["fgsm"], "smoothing": 0.5}), (Other(), {"queries": 100000})]:
+            print("ready", flush=True)
+            try:
+                gradus.audit.robustness(model, X, y, eps=0.01, iterations=100000, **given)
+                print("finished", 0, flush=True)
+            except KeyboardInterrupt:
+                print("interrupted", time.time(), flush=True)
+        """
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(3):
+        assert program.stdout.readline() == "ready\n", program.stderr.read()
+        time.sleep(1.0)
+        sent = time.time()
+        program.send_signal(signal.SIGINT)
+        words = program.stdout.readline().split()
+        assert words[:1] == ["interrupted"], words
+        assert float(words[1]) - sent < 3.0, words
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 0, err[-2000:]

@@ -181,3 +181,159 @@ fn the_lab_shows_that_criteria_exclude_one_another() {
     assert!(folder.err("lab fairness --base-rates 0.2 -o x.html").contains("--base-rates"));
     assert!(folder.err("lab fairness --samples 3 -o x.html").contains("--samples 3"));
 }
+
+#[test]
+fn thresholds_go_around_a_fitted_model_and_predict_alone() {
+    let folder = Folder::new();
+    // One model that does not know the town, one that does, and a network.
+    for fit in [
+        "logistic --ignore town,old,wage",
+        "svm --ignore old,wage",
+        "mlp --ignore town,old,wage --hidden 8 --max-iter 3",
+    ] {
+        folder.fit(fit);
+        let plain = folder.json("audit fairness m.gradus test.csv --group town");
+        folder.out("audit thresholds m.gradus train.csv --group town --force -o fair.gradus");
+        folder.out("predict fair.gradus test.csv -o decided.csv --force");
+        let fair = folder.json("audit fairness fair.gradus test.csv --group town");
+        let gap = |found: &Value| {
+            criterion(&found["audits"][0], "demographic parity")["gap"]["difference"]
+                .as_f64()
+                .unwrap()
+        };
+        assert!(gap(&plain) > 0.1 && gap(&fair) < 0.06, "{fit}: {} {}", gap(&plain), gap(&fair));
+        let info = folder.out("info fair.gradus");
+        assert!(
+            info.contains("fairthresholds") && info.contains("model that gives the scores"),
+            "{info}"
+        );
+        // The group is an input now, and a group that training did not have is refused.
+        folder.write("none.csv", "merit,proxy,old,wage\n0.1,0.2,true,3\n");
+        let (code, _, messages) = folder.run("predict fair.gradus none.csv");
+        assert!(code != Some(0) && messages.contains("town"), "{messages}");
+    }
+    folder.out("fit ridge train.csv --target wage --ignore hired,town,old -o wage.gradus");
+    let (code, _, messages) =
+        folder.run("audit thresholds wage.gradus train.csv --group town -o x.gradus");
+    assert!(code != Some(0) && messages.contains("cannot predict classes"), "{messages}");
+    let (code, _, messages) =
+        folder.run("audit thresholds fair.gradus train.csv --group town -o x.gradus");
+    assert!(code == Some(0) || messages.contains("model"), "{messages}");
+}
+
+#[test]
+fn the_frontier_of_every_constraint_is_drawn() {
+    let folder = Folder::new();
+    folder.fit("logistic --ignore town,old,wage");
+    let found = folder.json("audit fairness m.gradus test.csv --group town");
+    let all = found["mitigation"].as_array().unwrap();
+    assert_eq!(all[2]["constraint"], "equalized_odds");
+    for one in all {
+        let points = one["frontier"]["points"].as_array().unwrap();
+        let accuracy = |at: usize| points[at]["accuracy"].as_f64().unwrap();
+        assert!(points.len() == 25 && accuracy(24) >= accuracy(0) - 1e-9);
+        // Thresholds for each group do not lose against the decisions at the same difference.
+        let now = one["accuracy"].as_f64().unwrap();
+        assert!(accuracy(24) >= now - 1e-9, "{one}");
+    }
+    let text = folder.out("audit fairness m.gradus test.csv --group town");
+    assert!(
+        text.contains("greatest accuracy at a difference of") && text.contains("equalized odds")
+    );
+}
+
+#[test]
+fn a_penalty_brings_groups_together() {
+    let folder = Folder::new();
+    let gap = |strength: &str| {
+        folder.out(&format!(
+            "fit fairpenalty train.csv --target hired --ignore old,wage --group town --strength {strength} -o m.gradus --force"
+        ));
+        let found = folder.json("audit fairness m.gradus test.csv --group town");
+        let audit = &found["audits"][0];
+        criterion(audit, "demographic parity")["gap"]["difference"].as_f64().unwrap()
+    };
+    let (none, strong) = (gap("0"), gap("1000"));
+    assert!(none > 0.15 && strong < none / 2.0, "{none} {strong}");
+}
+
+/// Users of two towns and items of two labels: the lists of `popular` are of major labels, and serve the west, where most users live,
+/// better.
+fn listeners() -> Folder {
+    let folder = Folder::empty();
+    let mut stream = Stream::new(3, "fairness.recommender", 0);
+    let (mut train, mut test) = (String::from("user,item\n"), String::from("user,item\n"));
+    let mut users = String::from("user,town,age\n");
+    for user in 0..200 {
+        let east = user % 4 == 0;
+        users += &format!("u{user},{},{user}\n", if east { "east" } else { "west" });
+        let mut seen = std::collections::BTreeSet::new();
+        while seen.len() < 8 {
+            // The west likes items 0 to 19 and the east 3 to 22, the first ones most.
+            let liked = (20.0 * stream.uniform() * stream.uniform()) as usize;
+            seen.insert(liked + if east { 3 } else { 0 });
+        }
+        for (at, item) in seen.iter().enumerate() {
+            let out = if (at + user) % 4 == 0 { &mut test } else { &mut train };
+            *out += &format!("u{user},i{item}\n");
+        }
+    }
+    let mut items = String::from("item,label\n");
+    for item in (0..23).filter(|item| *item != 3) {
+        items += &format!("i{item},{}\n", if item < 10 { "major" } else { "indie" });
+    }
+    folder.write("train.csv", train);
+    folder.write("test.csv", test);
+    folder.write("users.csv", users);
+    folder.write("items.csv", items);
+    folder.out("fit popular train.csv -o rec.gradus");
+    folder
+}
+
+#[test]
+fn recommenders_are_audited_by_groups_of_users_and_of_items() {
+    let folder = listeners();
+    let words = "audit fairness rec.gradus test.csv --user-features users.csv --item-features items.csv --group town,label";
+    let found = folder.json(&format!("{words} --at 5 -o page.html"));
+    let audits = found["audits"].as_array().unwrap();
+    let measures: Vec<&str> =
+        audits.iter().filter_map(|one| one["quality"]["measure"].as_str()).collect();
+    assert_eq!(measures, ["NDCG@5", "recall@5"]);
+    let quality = &audits[0]["quality"]["audit"];
+    let mean = |at: usize| quality["groups"][at]["quality"]["value"].as_f64().unwrap();
+    assert_eq!(quality["groups"][0]["group"], "east");
+    assert!(mean(0) < mean(1) - 0.1, "{quality}");
+    assert_eq!(quality["criterion"]["rejected"], true);
+    // All users together are those of `evaluate`.
+    let count = |at: usize| quality["groups"][at]["count"].as_f64().unwrap();
+    let all = (mean(0) * count(0) + mean(1) * count(1)) / (count(0) + count(1));
+    let ranking = folder.json("evaluate rec.gradus test.csv --ranking --at 5");
+    let expected = ranking["ranking"]["at"][0]["ndcg"]["mean"].as_f64().unwrap();
+    assert!((all - expected).abs() < 1e-12, "{all} {expected}");
+    let exposure = &audits[2]["exposure"]["audit"];
+    let names: Vec<&str> = exposure["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["group"].as_str().unwrap())
+        .collect();
+    // The table lacks an item.
+    assert_eq!(names, ["(unknown)", "indie", "major"]);
+    let major = &exposure["groups"][2];
+    assert!(major["exposure"]["value"].as_f64() > major["reference"].as_f64(), "{exposure}");
+    assert!(folder.read("page.html").contains("Exposure by label of items"));
+    let text = folder.out(&format!("{words} --reference relevant"));
+    assert!(text.contains("NDCG@10 by town of users") && text.contains("proportional exposure"));
+    for (words, message) in [
+        ("--group town", "--user-features"),
+        ("--user-features users.csv --group shoe", "unknown column `shoe`"),
+        ("--user-features users.csv --group age", "is continuous"),
+        ("--user-features items.csv --group label", "right column of ids"),
+        ("--user-features users.csv --group town --favourable yes", "--favourable is about"),
+        ("--user-features users.csv --group town --at 0", "`at` = 0"),
+    ] {
+        let (code, _, messages) =
+            folder.run(&format!("audit fairness rec.gradus test.csv {words}"));
+        assert!(code != Some(0) && messages.contains(message), "`{words}`: {messages}");
+    }
+}

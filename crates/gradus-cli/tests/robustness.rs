@@ -88,6 +88,8 @@ fn wrong_input_is_named_with_what_would_work() {
     let folder = blobs();
     folder.out("make regression --samples 100 --features 4 --seed 1 -o numbers.csv");
     folder.out("fit ridge numbers.csv --target y -o ridge.gradus");
+    folder.out("make ratings -o ratings.csv --users 20 --items 10 --count 100");
+    folder.out("fit popular ratings.csv -o popular.gradus");
     let line = |at: usize| format!("{},{}\n", ["good fine", "bad awful"][at % 2], at % 2);
     folder.write("texts.csv", format!("text,y\n{}", (0..60).map(line).collect::<String>()));
     folder.out("fit fasttext texts.csv --text text --target y -o texts.gradus");
@@ -109,13 +111,62 @@ fn wrong_input_is_named_with_what_would_work() {
         ("linear.gradus test.csv --integer x1 --attacks exact", "take fab-t"),
         ("linear.gradus holes.csv", "x3"),
         ("texts.gradus texts.csv", "attacks change numbers, pixels and words of categories"),
-        ("ridge.gradus numbers.csv", "cannot predict classes"),
+        ("linear.gradus test.csv --tolerance 1", "the model predicts classes"),
+        ("ridge.gradus numbers.csv --attacks apgd-ce", "the model predicts numbers"),
+        ("ridge.gradus numbers.csv --tolerance -1", "`tolerance` = -1"),
+        ("popular.gradus ratings.csv", "to see what fake users do"),
     ];
     for (words, message) in cases {
         let (code, _, messages) = folder.run(&format!("audit robustness {words}"));
         assert_ne!(code, Some(0), "{words}");
         assert!(messages.contains(message), "`{words}`: {messages}");
     }
+}
+
+#[test]
+fn predicted_numbers_move_no_further_than_is_shown() {
+    let folder = Folder::empty();
+    folder.out("make regression --samples 200 --features 4 --seed 1 -o numbers.csv");
+    folder.out("fit ridge numbers.csv --target y -o ridge.gradus");
+    let words = "audit robustness ridge.gradus numbers.csv --eps 0.5 --units raw --curve 1";
+    let found = folder.json(&format!("{words} --tolerance 0.01 -o page.html"));
+    assert_eq!(found["exact"], true);
+    // Twice the radius moves twice as far.
+    let at = |point: usize| found["curve"][point]["largest_change"].as_f64().unwrap();
+    assert!(at(0) == 0.0 && at(1) > 0.0 && (at(2) - 2.0 * at(1)).abs() < 1e-9, "{found}");
+    assert_eq!(found["found"]["moved"]["value"], 1.0);
+    let example = &found["examples"][0];
+    let moved = example["becomes"].as_f64().unwrap() - example["predicted"].as_f64().unwrap();
+    assert!((moved.abs() - at(1)).abs() < 1e-9);
+    let html = folder.read("page.html");
+    assert!(html.contains("Change of the prediction") && !html.contains("NaN"));
+    let text = folder.out(words);
+    assert!(text.contains("rows that move") && text.contains("exact"), "{text}");
+    // A network is attacked by gradient steps.
+    folder.out("fit mlpregressor numbers.csv --target y --hidden 8 --max-iter 5 -o net.gradus");
+    let found = folder
+        .json("audit robustness net.gradus numbers.csv --eps 0.5 --iterations 10 --samples 30");
+    assert_eq!(found["exact"], false);
+    assert!(found["found"]["mean_change"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn linear_classifiers_learn_against_perturbations() {
+    let folder = blobs();
+    for model in ["logistic", "svm"] {
+        folder.out(&format!("fit {model} train.csv --target y -o plain.gradus"));
+        folder.out(&format!("fit {model} train.csv --target y --adversarial 0.5 -o robust.gradus"));
+        let robust = |file: &str| {
+            let found = folder.json(&format!("audit robustness {file} test.csv --eps 0.5"));
+            assert_eq!(found["exact"], true);
+            found["robust"]["value"].as_f64().unwrap()
+        };
+        let (plain, robust) = (robust("plain.gradus"), robust("robust.gradus"));
+        assert!(robust >= plain - 0.02, "{model}: {robust} {plain}");
+    }
+    let (code, _, messages) =
+        folder.run("fit svm train.csv --target y --adversarial 0.5 --kernel rbf -o x.gradus");
+    assert!(code != Some(0) && messages.contains("linear machines"), "{messages}");
 }
 
 #[test]

@@ -139,6 +139,21 @@ impl Registry {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn read(&self, file: &mut Reader) -> Result<AnyFitted> {
+        let mut fitted = self.read_outer(file)?;
+        let nested = |_: Vec<u8>| -> Result<AnyFitted> {
+            Err(Error::data("a model inside a model holds no further one"))
+        };
+        let inside = |bytes: Vec<u8>| -> Result<AnyFitted> {
+            let mut fitted = self.read_outer(&mut Reader::from_bytes(bytes)?)?;
+            fitted.model.load_inside(&nested)?;
+            Ok(fitted)
+        };
+        fitted.model.load_inside(&inside).map_err(|error| file.broken(error))?;
+        Ok(fitted)
+    }
+
+    /// Reads a model without the one inside it, if there is one.
+    fn read_outer(&self, file: &mut Reader) -> Result<AnyFitted> {
         let kind = file.kind().to_owned();
         if let Some(model) = kind.strip_suffix(".checkpoint") {
             return Err(Error::format(

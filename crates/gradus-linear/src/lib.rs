@@ -6,6 +6,7 @@
 //! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
 //! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
 //! | `constant.rs` | the baselines [`Constant`] and [`Majority`] |
+//! | `adversarial/` | classifiers that learn against perturbations of their features |
 //! | `conjugate.rs` | conjugate gradients, for least squares and Newton steps of many features |
 //! | `parallel.rs` | small work on the caller's thread, large work on all |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
@@ -15,6 +16,7 @@
 //! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
 //! | `svm/` | [`Svm`] and [`Svr`], support vector machines |
 
+mod adversarial;
 mod conjugate;
 mod constant;
 mod design;
@@ -42,9 +44,10 @@ pub mod path {
 
 pub use constant::{Constant, Majority};
 pub use elasticnet::ElasticNet;
+pub use gradus_optim::AdversarialNorm;
 pub use lasso::Lasso;
 pub use linear::{Linear, RegressionLoss};
-pub use logistic::{ClassWeight, Logistic, LogisticSolver};
+pub use logistic::{ClassWeight, Logistic, LogisticSolver, PenalizedFit};
 pub use model::{CoefficientStatistic, LinearModel, Link};
 pub use ridge::Ridge;
 pub use sparse::PenaltyRule;

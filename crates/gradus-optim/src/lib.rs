@@ -34,6 +34,7 @@
 //! | losses of predictions | [`Loss`] |
 //! | test functions | [`problem`] |
 
+mod adversarial;
 pub mod control;
 mod coordinate;
 mod descent;
@@ -55,6 +56,7 @@ mod stochastic;
 mod subgradient;
 pub mod vector;
 
+pub use adversarial::AdversarialNorm;
 pub use control::{Callback, Control, Iterate, Optimizer};
 pub use coordinate::{Coordinate, CoordinateWise, Order};
 pub use descent::{Descent, StepSize};

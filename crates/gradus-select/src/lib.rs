@@ -19,5 +19,6 @@ mod units;
 pub use units::{NO_LOSS, PER_TOKEN, UnitLosses, further_losses, unit_losses};
 
 pub use evaluate::{
-    Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, Skipped, evaluate_ranking,
+    Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, Skipped, UserRanking,
+    UserRankings, evaluate_ranking, rankings_by_user,
 };

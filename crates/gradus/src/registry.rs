@@ -1,7 +1,7 @@
 //! Every model of gradus. A new one joins with one line here, and has the command line, saving,
 //! loading, the Python class and the conformance suite from then on.
 
-use gradus_audit::fairness::{FairFeatures, FairReduction, FairThresholds};
+use gradus_audit::fairness::{FairFeatures, FairPenalty, FairReduction, FairThresholds};
 use gradus_base::Result;
 use gradus_core::estimator::{AnyFitted, Estimator};
 use gradus_core::registry::Registry;
@@ -56,6 +56,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<TextClassifier>()
         .with::<Seq2Seq>()
         .with::<FairReduction>()
+        .with::<FairPenalty>()
         .with::<FairThresholds>()
         .with::<FairFeatures>()
         .with::<Constant>()

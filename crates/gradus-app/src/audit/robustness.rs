@@ -4,7 +4,7 @@ use crate::App;
 use crate::report::target;
 use gradus::audit::robustness::{
     Attack, Certified, Classifier, ModelClassifier, Norm, Robustness, RobustnessOptions, Smoothing,
-    Space, Stolen, audit_with, certify, steal,
+    Space, Stolen, Stoppable, audit_with, certify, steal,
 };
 use gradus_base::random::Stream;
 use gradus_base::text::grouped;
@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 mod page;
+mod values;
+
+pub use values::{MovedRow, ValueRobustnessAnswer, value_robustness};
 
 /// The unit of a change of a feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +101,8 @@ pub struct RobustnessRequest {
     pub smoothing: Option<f64>,
     /// The kind of model of the surrogate, for the attack by transfer.
     pub surrogate: String,
+    /// The change of a predicted number that counts as moved; a tenth of the standard deviation of predictions if left out.
+    pub tolerance: Option<f64>,
     /// The attacks and their options.
     #[serde(flatten)]
     pub options: RobustnessOptions,
@@ -118,6 +123,7 @@ impl Default for RobustnessRequest {
             samples: 1000,
             smoothing: None,
             surrogate: "mlp".into(),
+            tolerance: None,
             options: RobustnessOptions::default(),
         }
     }
@@ -196,7 +202,13 @@ pub fn robustness(
 ) -> Result<RobustnessAnswer> {
     let norm = Norm::parse(&request.norm)?;
     request.options.check()?;
-    let victim = ModelClassifier::new(fitted)?;
+    if request.tolerance.is_some() {
+        return Err(Error::data(
+            "option `tolerance` is about predicted numbers, and the model predicts classes",
+        ));
+    }
+    let own = ModelClassifier::new(fitted)?;
+    let victim = Stoppable::new(&own, stopped);
     let model = fitted.predictor()?;
     let Some(labels) = model.outputs().labels() else {
         return Err(fitted.unsupported(Capability::PredictClasses));
@@ -280,8 +292,9 @@ fn read(
     remarks: &mut Remarks<'_>,
 ) -> Result<Samples> {
     let target = target(&request.target, model.outputs().names())?;
+    let classes = model.outputs().labels().is_some();
     let samples =
-        request.table.samples_for(&request.data, (model.inputs(), target), true, remarks)?;
+        request.table.samples_for(&request.data, (model.inputs(), target), classes, remarks)?;
     if samples.is_empty() {
         return Err(Error::format(&request.data, "has no rows to audit"));
     }

@@ -1,12 +1,13 @@
 //! Mitigation before a fit (features and weights) and after it (thresholds).
 
 use super::GroupedSamples;
+use super::base::Base;
 use super::model::{DecisionRule, FairModel, Scorer, held_out_error, linear_scores, prepare};
 use super::thresholds::{RateConstraint, check_cells, optimize_thresholds};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{AnyFitted, Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::{Dense, Matrix, Samples};
@@ -65,6 +66,74 @@ impl FairThresholds {
     /// The default preset.
     pub fn new() -> Self {
         Self::default()
+    }
+}
+
+impl FairThresholds {
+    /// Thresholds for each group on the scores of a model that is fitted already: its probability of the second class, or its score.
+    /// `data` holds samples that the model has not learned from, as it takes them, with their groups. The model stays as it is,
+    /// inside the new one, which predicts alone from its file. `regularization` is of no use here.
+    ///
+    /// # Errors
+    /// If the model does not decide between two classes of a table, the samples do not fit it, or a group lacks a class that the
+    /// constraint needs.
+    ///
+    /// ```
+    /// use gradus_audit::fairness::{FairThresholds, GroupedSamples};
+    /// use gradus_core::dataset::DataKind;
+    /// use gradus_core::estimator::Fit;
+    /// use gradus_linear::Logistic;
+    /// let train = GroupedSamples::example(200, 1, &FairThresholds::TRAITS)?;
+    /// let other = GroupedSamples::example(200, 2, &FairThresholds::TRAITS)?;
+    /// let plain = Logistic::new().fit(train.samples())?;
+    /// let fair = FairThresholds::new().fit_around(plain.into_any(), &other)?;
+    /// assert_eq!(fair.base(), Some("logistic"));
+    /// # Ok::<(), gradus_base::Error>(())
+    /// ```
+    pub fn fit_around(&self, fitted: AnyFitted, data: &GroupedSamples) -> Result<Fitted<Self>> {
+        let started = Instant::now();
+        self.check()?;
+        let base = Base::new(fitted)?;
+        let inner = base.fitted()?.predictor()?;
+        let samples = data.samples();
+        if samples.is_empty() {
+            return Err(Error::data("fairthresholds: no samples to choose thresholds by"));
+        }
+        inner.inputs().check_width(samples.n_features())?;
+        let (codes, labels) = samples.classes()?;
+        let theirs = inner.outputs().labels();
+        let mut places = Vec::new();
+        for label in labels.iter() {
+            let place = theirs.and_then(|theirs| theirs.find(label));
+            places.push(place.ok_or_else(|| {
+                Error::data(format!(
+                    "class `{label}` of the data is none that the model decides between"
+                ))
+            })?);
+        }
+        let truth: Vec<bool> = codes.iter().map(|&code| places[code as usize] == 1).collect();
+        let scores = base.scores(samples.features())?;
+        let mut note = String::new();
+        let job = Job::<GroupedSamples>::default();
+        let (model, mut report) = iterate::direct(
+            &options(self, started, self.seed),
+            &job,
+            || {
+                let weights = samples.weights();
+                let found =
+                    optimize_thresholds(&scores, &truth, data.groups(), weights, self.constraint)?;
+                note = format!(
+                    "{}: on the data of the thresholds the error rate is {:.6} in expectation, with equal rates",
+                    self.constraint.name(),
+                    1.0 - found.accuracy
+                );
+                let error = 1.0 - found.accuracy;
+                Ok((FairModel::around(&base, data, found.rules, self.seed)?, error, None))
+            },
+        )?;
+        report.notes.push(note);
+        report.notes.push(format!("thresholds around a fitted model `{}`", base.kind()));
+        Ok(Fitted { params: self.clone(), model, report })
     }
 }
 

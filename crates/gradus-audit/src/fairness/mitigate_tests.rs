@@ -219,3 +219,48 @@ fn intersections_of_attributes_are_groups() {
     assert!(parity < 1e-9, "{parity}");
     assert_eq!(model.inputs().n_features(), 7);
 }
+
+#[test]
+fn thresholds_go_around_any_model_and_its_file_holds_both() {
+    let (train, valid, test) = (biased(2000, 8), biased(3000, 9), biased(3000, 10));
+    let registry = gradus_core::registry::Registry::new()
+        .with::<gradus_linear::Logistic>()
+        .with::<gradus_linear::Svm>()
+        .with::<FairThresholds>();
+    let logistic = gradus_linear::Logistic::new().fit(train.samples()).unwrap().into_any();
+    let kernel = gradus_linear::Svm::new().kernel(gradus_linear::Kernel::Rbf);
+    let machine = kernel.fit(train.samples()).unwrap().into_any();
+    for inner in [logistic, machine] {
+        let kind = inner.kind;
+        for constraint in [RateConstraint::DemographicParity, RateConstraint::EqualizedOdds] {
+            let base = registry.from_bytes(inner.to_bytes().unwrap()).unwrap();
+            let fair = FairThresholds::new().constraint(constraint);
+            let fitted = fair.fit_around(base, &valid).unwrap();
+            let (_, parity, odds) = reached(&fitted.model, &valid);
+            let gap = if constraint == RateConstraint::EqualizedOdds { odds } else { parity };
+            assert!(gap < 1e-9, "{kind} {constraint:?}: {gap}");
+            let (accuracy, parity, odds) = reached(&fitted.model, &test);
+            let gap = if constraint == RateConstraint::EqualizedOdds { odds } else { parity };
+            assert!(accuracy > 0.65 && gap < 0.08, "{kind} {constraint:?}: {accuracy} {gap}");
+            let loaded = registry.from_bytes(fitted.to_bytes().unwrap()).unwrap();
+            let samples = fitted.samples(&test).unwrap();
+            let decided = fitted.classes(samples.features()).unwrap();
+            let again = loaded.predictor().unwrap().classes(samples.features()).unwrap();
+            assert_eq!(decided, again);
+            assert_eq!(loaded.to_bytes().unwrap(), fitted.to_bytes().unwrap());
+            // Without a registry nobody can read the model inside: an error that says so, and no decision.
+            let error = again(&fitted).classes(samples.features()).unwrap_err().to_string();
+            assert!(error.contains("gradus::load"), "{error}");
+            // A model inside a model holds no further one.
+            let twice = FairThresholds::new().fit_around(loaded, &wide(&fitted.model, &valid));
+            let error = twice.and_then(|twice| registry.from_bytes(twice.to_bytes()?).map(|_| ()));
+            assert!(error.unwrap_err().to_string().contains("no further one"));
+        }
+    }
+}
+
+/// The samples as a model with groups among its inputs takes them.
+fn wide(model: &FairModel, data: &GroupedSamples) -> GroupedSamples {
+    let samples = model.samples(data).unwrap().into_owned();
+    GroupedSamples::new(samples, data.attributes().to_vec()).unwrap()
+}

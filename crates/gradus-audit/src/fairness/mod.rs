@@ -9,6 +9,7 @@
 //! | [`audit_exposure`], [`audit_quality`] | recommenders, by groups of items and of users |
 //! | [`GroupedSamples`] | samples with groups: what the mitigations learn from |
 //! | [`FairReduction`] | mitigation in training: logistic regressions under a constraint |
+//! | [`FairPenalty`] | mitigation in training: a penalty on differences of mean scores |
 //! | [`FairThresholds`], [`optimize_thresholds`] | mitigation after training: thresholds for each group |
 //! | [`FairFeatures`] | mitigation before training: features that do not tell the group, weights |
 //!
@@ -20,6 +21,7 @@
 //! **Small groups.** A group with fewer members than [`AuditOptions::min_group`] is shown with its (wide) intervals, and left
 //! out of the criteria with a warning.
 
+mod base;
 mod calibration;
 mod compare;
 mod criteria;
@@ -29,6 +31,7 @@ mod groups;
 mod measures;
 mod mitigate;
 mod model;
+mod penalty;
 mod reduction;
 mod simplex;
 mod statistics;
@@ -51,6 +54,7 @@ pub use measures::{
 };
 pub use mitigate::{FairFeatures, FairThresholds};
 pub use model::{DecisionRule, FairModel};
+pub use penalty::FairPenalty;
 pub use reduction::FairReduction;
 pub use statistics::{Test, TestMethod, chi_square_tail};
 pub use thresholds::{

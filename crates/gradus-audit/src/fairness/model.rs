@@ -1,11 +1,12 @@
 //! The fitted model of every mitigation: linear scores, and a rule that makes decisions of them.
 
+use super::base::{self, Base};
 use super::thresholds::GroupRule;
 use super::{GroupedSamples, SensitiveGroups};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::Dataset;
-use gradus_core::estimator::Model;
+use gradus_core::estimator::{AnyFitted, Model};
 use gradus_core::predict::{Outputs, Predict, check_features};
 use gradus_data::{
     Csr, Dense, Input, InputColumns, InputKind, Inputs, Matrix, MissingWord, Samples,
@@ -56,6 +57,8 @@ pub struct FairModel {
     outputs: Outputs,
     coefficients: Dense<f64>,
     intercepts: Vec<f64>,
+    /// The model whose scores decide, in place of linear ones.
+    base: Option<Base>,
     rule: DecisionRule,
     known: Option<KnownGroups>,
     seed: u64,
@@ -103,7 +106,33 @@ impl FairModel {
         let intercepts = scorers.iter().map(|scorer| scorer.intercept).collect();
         let coefficients = scorers.into_iter().flat_map(|scorer| scorer.coefficients).collect();
         let coefficients = Dense::new(k, d, coefficients)?;
-        Ok(Self { inputs, outputs, coefficients, intercepts, rule, known, seed })
+        Ok(Self { inputs, outputs, coefficients, intercepts, base: None, rule, known, seed })
+    }
+
+    /// Thresholds for each group on the scores of a fitted model.
+    pub(super) fn around(
+        base: &Base,
+        data: &GroupedSamples,
+        rules: Vec<GroupRule>,
+        seed: u64,
+    ) -> Result<Self> {
+        let model = base.fitted()?.predictor()?;
+        let known = KnownGroups::new(data);
+        Ok(Self {
+            inputs: known.inputs(model.inputs()),
+            outputs: model.outputs().clone(),
+            coefficients: Dense::full(0, model.inputs().n_features(), 0.0),
+            intercepts: Vec::new(),
+            base: Some(base.clone()),
+            rule: DecisionRule::Thresholds { rules },
+            known: Some(known),
+            seed,
+        })
+    }
+
+    /// The kind of the model whose scores decide, if it is another one.
+    pub fn base(&self) -> Option<&str> {
+        self.base.as_ref().map(Base::kind)
     }
 
     /// The rule of decisions.
@@ -133,7 +162,7 @@ impl FairModel {
         }
     }
 
-    /// The coefficients, classifiers × features.
+    /// The coefficients, classifiers × features; without rows where another model gives the scores.
     pub fn coefficients(&self) -> &Dense<f64> {
         &self.coefficients
     }
@@ -153,8 +182,13 @@ impl FairModel {
     pub fn decision_probabilities(&self, features: &Matrix) -> Result<Vec<f64>> {
         check_features(&self.inputs, features)?;
         let groups = self.groups(features)?;
-        let scores = self.linear(features);
-        let k = self.intercepts.len();
+        let (scores, k) = match &self.base {
+            None => (self.linear(features), self.intercepts.len()),
+            Some(base) => {
+                let own = base::first_columns(features, self.coefficients.n_cols())?;
+                (base.scores(&own)?, 1)
+            }
+        };
         let probability = |row: usize, scores: &[f64]| match &self.rule {
             DecisionRule::Score { offsets } => {
                 let offset = groups.as_ref().map_or(0.0, |groups| offsets[groups[row] as usize]);
@@ -468,6 +502,9 @@ impl Model for FairModel {
         file.tensor("coefficients", &[k, d], self.coefficients.values());
         file.tensor("intercepts", &[k], &self.intercepts);
         file.set("rule", &self.rule);
+        if let Some(base) = &self.base {
+            base.write(file);
+        }
         if let Some(known) = &self.known {
             file.set("groups", known);
         }
@@ -482,6 +519,7 @@ impl Model for FairModel {
         let known: Option<KnownGroups> =
             if file.header().contains_key("groups") { Some(file.get("groups")?) } else { None };
         let seed: u64 = file.get("seed")?;
+        let base = if file.has("base") { Some(Base::read(file)?) } else { None };
         let k = intercepts.len();
         if outputs.labels().is_none_or(|labels| labels.len() != 2)
             || intercepts.iter().any(|b| !b.is_finite())
@@ -505,19 +543,22 @@ impl Model for FairModel {
         let fits = match &rule {
             DecisionRule::Score { offsets } => {
                 k == 1
+                    && base.is_none()
                     && finite(offsets)
                     && offsets.is_empty() == known.is_none()
                     && offsets.len() >= n_groups
             }
             DecisionRule::Mixture { shares } => {
-                k > 0 && shares.len() == k && known.is_none() && shares.iter().all(|s| share(*s))
+                let sound = base.is_none() && known.is_none() && shares.len() == k;
+                k > 0 && sound && shares.iter().all(|s| share(*s))
             }
             DecisionRule::Thresholds { rules } => {
                 let sound = |r: &GroupRule| {
                     [r.use_second, r.ignore_score, r.constant].into_iter().all(share)
                         && finite(&[r.first, r.second])
                 };
-                k == 1 && known.is_some() && rules.len() >= n_groups && rules.iter().all(sound)
+                let scored = k == usize::from(base.is_none());
+                scored && known.is_some() && rules.len() >= n_groups && rules.iter().all(sound)
             }
         };
         if !fits {
@@ -542,7 +583,19 @@ impl Model for FairModel {
         }
         let coefficients: Vec<f64> = file.finite("coefficients", &[k, d])?;
         let coefficients = Dense::new(k, d, coefficients).map_err(|error| file.broken(error))?;
-        Ok(Self { inputs, outputs, coefficients, intercepts, rule, known, seed })
+        Ok(Self { inputs, outputs, coefficients, intercepts, base, rule, known, seed })
+    }
+
+    fn load_inside(&mut self, load: &dyn Fn(Vec<u8>) -> Result<AnyFitted>) -> Result<()> {
+        let Some(base) = &mut self.base else { return Ok(()) };
+        base.load(load)?;
+        let model = base.fitted()?.predictor()?;
+        if model.inputs().n_features() != self.coefficients.n_cols()
+            || *model.outputs() != self.outputs
+        {
+            return Err(Error::data("the model inside does not fit the one around it"));
+        }
+        Ok(())
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -557,6 +610,9 @@ impl Model for FairModel {
                 facts.push(("groups with thresholds", rules.len().to_string()));
                 facts.push(("of which decide by a coin in between", random.to_string()));
             }
+        }
+        if let Some(base) = &self.base {
+            facts.push(("model that gives the scores", base.kind().to_owned()));
         }
         if let Some(known) = &self.known {
             let names: Vec<&str> = known.attributes.iter().map(|(name, _)| name.as_str()).collect();

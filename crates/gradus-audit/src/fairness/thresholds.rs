@@ -210,11 +210,11 @@ pub struct FrontierPoint {
 }
 
 /// The frontier of accuracy against disparity: the greatest expected accuracy of thresholds for each group, for each bound on
-/// how far the rates of the groups may be apart. Exact, as [`optimize_thresholds`] is; of one rate only, not of both equalised
-/// odds.
+/// how far the rates of the groups may be apart. Exact, as [`optimize_thresholds`] is; of equalised odds, where both rates are
+/// bounded, to nine digits.
 ///
 /// # Errors
-/// As [`optimize_thresholds`]; and if the constraint is equalised odds, or a bound is not from 0 to 1.
+/// As [`optimize_thresholds`]; and if a bound is not from 0 to 1.
 pub fn threshold_frontier(
     scores: &[f64],
     truth: &[bool],
@@ -228,10 +228,6 @@ pub fn threshold_frontier(
     rows::total_weight(weights, n)?;
     groups.check_len(n)?;
     check_cells(truth, groups, weights, constraint)?;
-    if constraint == RateConstraint::EqualizedOdds {
-        let rule = "must be a constraint of one rate: the frontier bounds one difference";
-        return Err(Error::parameter("constraint", constraint.name(), rule));
-    }
     if let Some(bound) = bounds.iter().find(|bound| !(0.0..=1.0).contains(*bound)) {
         return Err(Error::parameter("bounds", bound, "must be from 0 to 1"));
     }
@@ -239,6 +235,12 @@ pub fn threshold_frontier(
     let curves: Vec<Curve> =
         groups.rows().into_iter().map(|rows| curve(rows, scores, truth, weight)).collect();
     let total: f64 = curves.iter().map(|curve| curve.positives + curve.negatives).sum();
+    if constraint == RateConstraint::EqualizedOdds {
+        let odds = Odds::new(&curves, total);
+        let at_bound =
+            |&difference: &f64| FrontierPoint { difference, accuracy: odds.best(difference) };
+        return Ok(bounds.iter().map(at_bound).collect());
+    }
     let hulls = rate_hulls(&curves, constraint, total);
     // Each group alone is best at one corner; in a window of rates, at the rate of the window that is nearest to it.
     let best: Vec<f64> = hulls
@@ -408,16 +410,115 @@ fn equal_rate(curves: &[Curve], constraint: RateConstraint, total: f64) -> (Vec<
     (hulls.iter().map(|hull| rule(hull, x)).collect(), x)
 }
 
+fn roc_hulls(curves: &[Curve]) -> Vec<Vec<Corner>> {
+    let corner = |point: &Point| Corner { x: point.fpr, y: point.tpr, threshold: point.threshold };
+    curves.iter().map(|curve| hull(curve.points.iter().map(corner))).collect()
+}
+
+/// The steps of a golden section: to nine digits.
+const SECTIONS: usize = 46;
+
+/// True and false positive rates of all groups in a window of each.
+struct Odds {
+    groups: Vec<OddsOfGroup>,
+}
+
+/// A group: points below its ROC hull and above the diagonal can be reached.
+struct OddsOfGroup {
+    hull: Vec<Corner>,
+    /// The weight of each class as a share of all rows.
+    positives: f64,
+    negatives: f64,
+    /// The false positive rate at which most decisions are right.
+    best: f64,
+}
+
+impl OddsOfGroup {
+    fn right(&self, fpr: f64, tpr: f64) -> f64 {
+        self.positives * tpr + self.negatives * (1.0 - fpr)
+    }
+
+    /// The smallest false positive rate at which the true positive rate is at least this.
+    fn needed(&self, tpr: f64) -> f64 {
+        let right = self.hull.partition_point(|corner| corner.y < tpr).min(self.hull.len() - 1);
+        let (a, b) = (self.hull[right.saturating_sub(1)], self.hull[right]);
+        if b.y > a.y && tpr > a.y { a.x + (tpr - a.y) / (b.y - a.y) * (b.x - a.x) } else { a.x }
+    }
+
+    /// The most right decisions with false positive rates from `x` on and true ones from `y` on, both up to `width` more; or by how
+    /// much the window is out of reach.
+    fn within(&self, (x, y): (f64, f64), width: f64) -> std::result::Result<f64, f64> {
+        let top = (y + width).min(1.0);
+        let (low, high) = (x.max(self.needed(y)), (x + width).min(top));
+        // Windows meet where rounding lets them.
+        if low > high + 1e-12 {
+            return Err(low - high);
+        }
+        let fpr = self.best.min(self.needed(top)).max(low).min(high);
+        Ok(self.right(fpr, at(&self.hull, fpr).0.min(top)))
+    }
+}
+
+impl Odds {
+    fn new(curves: &[Curve], total: f64) -> Self {
+        let groups = curves.iter().zip(roc_hulls(curves)).map(|(curve, hull)| {
+            let (positives, negatives) = (curve.positives / total, curve.negatives / total);
+            let mut group = OddsOfGroup { hull, positives, negatives, best: 0.0 };
+            let right = |corner: &Corner| group.right(corner.x, corner.y);
+            let first = group.hull[0];
+            let most = group
+                .hull
+                .iter()
+                .fold(first, |best, c| if right(c) > right(&best) { *c } else { best });
+            group.best = most.x;
+            group
+        });
+        Self { groups: groups.collect() }
+    }
+
+    /// The most right decisions with rates at most `width` apart: concave in where the windows begin.
+    fn best(&self, width: f64) -> f64 {
+        let value = |x: f64, y: f64| {
+            let (mut sum, mut out) = (0.0, 0.0f64);
+            for group in &self.groups {
+                match group.within((x, y), width) {
+                    Ok(right) => sum += right,
+                    Err(by) => out = out.max(by),
+                }
+            }
+            // Out of reach counts less the farther, so that the search finds its way in.
+            if out > 0.0 { -1.0 - out } else { sum }
+        };
+        golden(|x| golden(|y| value(x, y)))
+    }
+}
+
+/// The largest value of a function on [0, 1] that rises and then falls.
+fn golden(value: impl Fn(f64) -> f64) -> f64 {
+    let share = 0.5 * (5.0f64.sqrt() - 1.0);
+    let (mut low, mut high) = (0.0, 1.0);
+    let (mut left, mut right) = (1.0 - share, share);
+    let (mut at_left, mut at_right) = (value(left), value(right));
+    let mut best = value(low).max(value(high)).max(at_left).max(at_right);
+    for _ in 0..SECTIONS {
+        if at_left < at_right {
+            (low, left, at_left) = (left, right, at_right);
+            right = low + share * (high - low);
+            at_right = value(right);
+            best = best.max(at_right);
+        } else {
+            (high, right, at_right) = (right, left, at_left);
+            left = high - share * (high - low);
+            at_left = value(left);
+            best = best.max(at_left);
+        }
+    }
+    best
+}
+
 /// True and false positive rates equal in all groups: a point below the ROC hulls of all.
 fn equal_odds(curves: &[Curve]) -> (Vec<GroupRule>, f64) {
-    let hulls: Vec<Vec<Corner>> = curves
-        .iter()
-        .map(|curve| {
-            let corner =
-                |point: &Point| Corner { x: point.fpr, y: point.tpr, threshold: point.threshold };
-            hull(curve.points.iter().map(corner))
-        })
-        .collect();
+    let hulls = roc_hulls(curves);
     let mut breaks: Vec<f64> = hulls.iter().flatten().map(|corner| corner.x).collect();
     breaks.sort_by(f64::total_cmp);
     breaks.dedup();
@@ -615,10 +716,56 @@ mod tests {
             }
             assert!((found[4].accuracy - right / 600.0).abs() < 1e-12, "{found:?}");
         }
-        let how = (RateConstraint::EqualizedOdds, [0.1].as_slice());
-        let error =
-            threshold_frontier(&scores, &truth, &groups, None, how).unwrap_err().to_string();
-        assert!(error.contains("one rate"), "{error}");
+    }
+
+    /// Of equalised odds: from the optimum with equal rates to the best of each group, and never below what a search over many
+    /// rates of each group finds.
+    #[test]
+    fn the_frontier_of_both_rates_is_not_below_a_search() {
+        let (scores, truth, groups) = made(450, 4);
+        let constraint = RateConstraint::EqualizedOdds;
+        let bounds: Vec<f64> = (0..=20).map(|step| f64::from(step) / 20.0).collect();
+        let how = (constraint, bounds.as_slice());
+        let found = threshold_frontier(&scores, &truth, &groups, None, how).unwrap();
+        let parity = optimize_thresholds(&scores, &truth, &groups, None, constraint).unwrap();
+        assert!((found[0].accuracy - parity.accuracy).abs() < 1e-8, "{found:?} {parity:?}");
+        let how = (RateConstraint::DemographicParity, [1.0].as_slice());
+        let free = threshold_frontier(&scores, &truth, &groups, None, how).unwrap();
+        assert!((found[20].accuracy - free[0].accuracy).abs() < 1e-8);
+        // It rises, and ever more slowly.
+        let gains: Vec<f64> = found.windows(2).map(|p| p[1].accuracy - p[0].accuracy).collect();
+        assert!(gains.iter().all(|gain| *gain >= -1e-8));
+        assert!(gains.windows(2).all(|pair| pair[1] <= pair[0] + 1e-7), "{gains:?}");
+        // Points of each group: on the hull, and drawn towards the diagonal.
+        let curves: Vec<Curve> =
+            groups.rows().into_iter().map(|rows| curve(rows, &scores, &truth, |_| 1.0)).collect();
+        let hulls = roc_hulls(&curves);
+        let mut stream = Stream::new(9, "test.odds", 0);
+        for _ in 0..40_000 {
+            let centre = (stream.uniform(), stream.uniform());
+            let near = 0.3 * stream.uniform();
+            let chosen: Vec<(f64, f64)> = hulls
+                .iter()
+                .map(|hull| {
+                    let x = (centre.0 + near * (stream.uniform() - 0.5)).clamp(0.0, 1.0);
+                    let top = at(hull, x).0;
+                    (x, (centre.1 + near * (stream.uniform() - 0.5)).clamp(x.min(top), top))
+                })
+                .collect();
+            let spread = |of: fn(&(f64, f64)) -> f64| {
+                let ends =
+                    chosen.iter().map(of).fold((2.0f64, -1.0f64), |e, x| (e.0.min(x), e.1.max(x)));
+                ends.1 - ends.0
+            };
+            let apart = spread(|p| p.0).max(spread(|p| p.1));
+            let right: f64 = curves
+                .iter()
+                .zip(&chosen)
+                .map(|(c, (x, y))| c.positives * y + c.negatives * (1.0 - x))
+                .sum();
+            let bound = bounds.partition_point(|bound| *bound < apart).min(20);
+            assert!(right / 450.0 <= found[bound].accuracy + 1e-8, "{apart} {right}");
+        }
     }
 
     #[test]

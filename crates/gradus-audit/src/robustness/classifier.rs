@@ -197,3 +197,60 @@ impl Classifier for ModelClassifier<'_> {
         (self.n_classes == 2 && b.len() == 1).then(|| (two, vec![0.0, b[0]]))
     }
 }
+
+/// A classifier that answers no more once it is asked to stop: whatever works on it ends with an error at its next evaluation.
+pub struct Stoppable<'a> {
+    inner: &'a dyn Classifier,
+    stopped: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Stoppable<'a> {
+    /// A classifier that answers until `stopped` says true.
+    pub fn new(inner: &'a dyn Classifier, stopped: &'a dyn Fn() -> bool) -> Self {
+        Self { inner, stopped }
+    }
+
+    fn check(&self) -> Result<()> {
+        if (self.stopped)() {
+            return Err(Error::data("the audit was interrupted"));
+        }
+        Ok(())
+    }
+}
+
+impl Classifier for Stoppable<'_> {
+    fn n_features(&self) -> usize {
+        self.inner.n_features()
+    }
+
+    fn n_classes(&self) -> usize {
+        self.inner.n_classes()
+    }
+
+    fn access(&self) -> Access {
+        self.inner.access()
+    }
+
+    fn decide(&self, features: &Matrix) -> Result<Vec<u32>> {
+        self.check()?;
+        self.inner.decide(features)
+    }
+
+    fn scores(&self, features: &Matrix) -> Result<Dense<f64>> {
+        self.check()?;
+        self.inner.scores(features)
+    }
+
+    fn scores_and_gradient(
+        &self,
+        features: &Matrix,
+        weigh: &mut Weigh<'_>,
+    ) -> Result<ScoresAndGradient> {
+        self.check()?;
+        self.inner.scores_and_gradient(features, weigh)
+    }
+
+    fn affine(&self) -> Option<(Dense<f64>, Vec<f64>)> {
+        self.inner.affine()
+    }
+}

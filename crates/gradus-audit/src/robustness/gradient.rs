@@ -113,7 +113,7 @@ pub(super) fn steepest(moves: &Moves<'_>, row: u32, gradient: &[f64], eps: f64, 
 }
 
 /// A random point of the ball: of `linf` uniform, of the others in a random direction at the full radius.
-fn random_start(moves: &Moves<'_>, row: u32, eps: f64, stream: &mut Stream) -> Vec<f64> {
+pub(super) fn random_start(moves: &Moves<'_>, row: u32, eps: f64, stream: &mut Stream) -> Vec<f64> {
     let norm = moves.space.norm;
     let mut delta: Vec<f64> = match norm {
         Norm::Linf => (0..moves.len()).map(|_| stream.uniform_in(-eps, eps)).collect(),

@@ -56,14 +56,16 @@ mod square;
 mod steal;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use attack::Attack;
 pub use audit::{
     AttackOutcome, CurvePoint, Robustness, RobustnessOptions, RowOutcome, Share, audit, audit_with,
 };
-pub use classifier::{Access, Classifier, ModelClassifier};
+pub use classifier::{Access, Classifier, ModelClassifier, Stoppable};
 pub use minimum::{LinearDistance, linear_distance};
 pub use norm::Norm;
 pub use smoothing::{Certificate, Certified, Smoothing, certify};
 pub use space::{Category, Space};
 pub use steal::{Stolen, steal};
+pub use values::{ValuePoint, ValueRobustness, ValueRow, audit_predictions};

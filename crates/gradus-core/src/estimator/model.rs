@@ -33,6 +33,16 @@ pub trait Model: std::any::Any + Send + Sync {
     where
         Self: Sized;
 
+    /// Reads the model that this one holds in its file, if any: `load` reads a model of any kind from the bytes of its file. A model
+    /// inside holds no further one.
+    ///
+    /// # Errors
+    /// If the model inside is broken, or of a kind that is not known.
+    fn load_inside(&mut self, load: &dyn Fn(Vec<u8>) -> Result<AnyFitted>) -> Result<()> {
+        let _ = load;
+        Ok(())
+    }
+
     /// The shape of the model in a few words and numbers, for `info`.
     fn summary(&self) -> Vec<(&'static str, String)>;
 

@@ -71,6 +71,14 @@ impl Entity {
             Error::data(format!("option `{}`: the table has no columns", self.option()))
         })
     }
+
+    /// The ids of the rows of a side table, in its column of [ids](Self::id_column).
+    ///
+    /// # Errors
+    /// If the table has no columns or rows, or an id is missing.
+    pub fn ids(self, table: &Table) -> Result<IdVec> {
+        ids_of(table, &self.id_column(table)?)
+    }
 }
 
 /// How the columns of a side table become features. A model keeps it, so that tables that come later are

@@ -4,7 +4,8 @@ use super::kernel::Kernel;
 use super::model::SvmModel;
 use super::newton::Watch;
 use super::problem::{Intercept, Loss};
-use super::{SvmSolver, auto, kernels, l1, linear, units};
+use super::{SvmSolver, adversarial, auto, kernels, l1, linear, units};
+use crate::adversarial::Adversary;
 use crate::model::Link;
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{LoopOutcome, OwnLoop};
@@ -23,6 +24,8 @@ pub(super) struct Options {
     /// The width of the tube; `None` for a tenth of the target's deviation.
     pub(super) epsilon: Option<f64>,
     pub(super) l1: bool,
+    /// The perturbations to learn against, if any.
+    pub(super) adversary: Option<Adversary>,
     pub(super) kernel: Kernel,
     pub(super) gamma: Option<f64>,
     pub(super) degree: u32,
@@ -223,10 +226,14 @@ pub(super) fn classes(
         return linear::all_at_once(options, data, codes, k, &costs, watch);
     }
     let parts = if k == 2 { vec![against_rest(1)] } else { (0..k).map(against_rest).collect() };
+    let warm = warm.filter(|model| model.outputs().labels() == Some(labels));
+    if let Some(adversary) = options.adversary {
+        let more = (counts.as_slice(), warm.and_then(SvmModel::linear));
+        return adversarial::learn(options, adversary, data, &parts, more, watch);
+    }
     if options.l1 {
         return l1::learn(options, data, &parts, &counts, watch);
     }
-    let warm = warm.filter(|model| model.outputs().labels() == Some(labels));
     let how = (Link::Margin, warm.and_then(SvmModel::linear));
     linear::learn(options, data, &parts, &counts, how, watch)
 }

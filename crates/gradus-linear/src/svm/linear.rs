@@ -106,7 +106,7 @@ fn primal(
 }
 
 /// Refuses coefficients that overflowed.
-fn check_finite(options: &Options, w: &[f64], b: &[f64]) -> Result<()> {
+pub(super) fn check_finite(options: &Options, w: &[f64], b: &[f64]) -> Result<()> {
     if w.iter().chain(b).all(|x| x.is_finite()) {
         return Ok(());
     }

@@ -126,6 +126,7 @@ impl Fit for Svr {
             },
             epsilon: self.epsilon,
             l1: false,
+            adversary: None,
             kernel: self.kernel,
             gamma: self.gamma,
             degree: self.degree,

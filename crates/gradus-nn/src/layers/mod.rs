@@ -30,6 +30,7 @@ use std::cell::RefCell;
 /// What a pass through a network is for.
 pub struct Pass {
     training: bool,
+    step: u64,
     stream: RefCell<Stream>,
     statistics: RefCell<Vec<(WeightId, Tensor<1>)>>,
 }
@@ -46,7 +47,23 @@ impl Pass {
     }
 
     fn new(training: bool, stream: Stream) -> Self {
-        Self { training, stream: RefCell::new(stream), statistics: RefCell::default() }
+        Self {
+            training,
+            step: u64::MAX,
+            stream: RefCell::new(stream),
+            statistics: RefCell::default(),
+        }
+    }
+
+    /// The same of a step: how many were taken before it.
+    #[must_use]
+    pub fn of_step(self, step: u64) -> Self {
+        Self { step, ..self }
+    }
+
+    /// How many steps were taken before this pass; as many as can be where that is not said.
+    pub fn step(&self) -> u64 {
+        self.step
     }
 
     /// Whether the pass learns.

@@ -2,7 +2,7 @@
 
 use super::adversary::Perturber;
 use super::targets::{Held, Targets, Units, doubles};
-use super::{AdversarialNorm, Adversary, Data, Features, Network, NetworkModel, Scaler, Training};
+use super::{Adversary, Data, Features, Network, NetworkModel, Scaler, Training};
 use crate::device::{DeviceKind, tensor};
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
@@ -140,8 +140,13 @@ pub fn fit<P: Supervised, D>(
     let scaler = params.scaler(data, rows);
     let training = params.training(rows.len());
     let adversary = params.adversary();
-    let perturber =
-        adversary.map(|options| Perturber::new(options, data, rows, &scaler)).transpose()?;
+    let of_an_epoch = rows.len().div_ceil(training.options.batch_size.max(1));
+    // An iteration of a range test is one step.
+    let of_an_epoch = if training.options.range.is_some() { 1 } else { of_an_epoch };
+    let steps = training.epochs * of_an_epoch;
+    let perturber = adversary
+        .map(|options| Perturber::new(options, (data, rows), &scaler, steps))
+        .transpose()?;
     // The epoch that stands perturbations best is kept, so held-out samples are perturbed, too.
     let held_targets = match (&held, &perturber) {
         (Some(held), Some(_)) => Some(Targets::held_out(held)),
@@ -228,10 +233,7 @@ pub fn fit<P: Supervised, D>(
         report.notes.push(format!(
             "learned against perturbations of radius {} in {}{}",
             adversary.radius,
-            match adversary.norm {
-                AdversarialNorm::Linf => "linf",
-                AdversarialNorm::L2 => "l2",
-            },
+            adversary.norm.name(),
             if held.is_some() {
                 "; the held-out log loss is that of perturbed samples"
             } else {

@@ -11,10 +11,11 @@ mod scaler;
 mod targets;
 mod texts;
 
-pub use adversary::{AdversarialNorm, Adversary};
+pub use adversary::Adversary;
 pub use data::{Data, Features};
 pub use fit::{Supervised, fit};
 pub(crate) use fit::{hold_out, order_of};
+pub use gradus_optim::AdversarialNorm;
 pub use model::NetworkModel;
 pub use scaler::Scaler;
 pub use texts::{samples_of, tokens_of};

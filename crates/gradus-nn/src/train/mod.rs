@@ -96,13 +96,14 @@ impl<T: Task> Trainer<'_, T> {
         &self,
         weights: &mut Weights,
         batch: &[u32],
-        mut stream: Stream,
+        (step, mut stream): (u64, Stream),
     ) -> Result<Gradients> {
         let layout = self.task.layout();
         let (mut losses, mut sums) = (Vec::new(), Vec::new());
         let part = self.options.micro_batch.unwrap_or(batch.len()).max(1);
         for (at, units) in batch.chunks(part).enumerate() {
-            let pass = Pass::training(Stream::new(stream.next_u64(), "nn.pass", at as u64));
+            let pass = Stream::new(stream.next_u64(), "nn.pass", at as u64);
+            let pass = Pass::training(pass).of_step(step);
             let tracked = weights.tracked(layout);
             let share = units.len() as f64 / batch.len() as f64;
             let loss = self.task.loss(&tracked, units, &pass) * share;
@@ -216,8 +217,9 @@ impl<T: Task> Solver for Trainer<'_, T> {
                 *state = before;
                 return Ok(Step::Stopped);
             }
-            let stream = Stream::new(seed, "nn.batch", state.trained.steps);
-            let (loss, gradients) = self.gradients(&mut state.trained.weights, batch, stream)?;
+            let step = state.trained.steps;
+            let how = (step, Stream::new(seed, "nn.batch", step));
+            let (loss, gradients) = self.gradients(&mut state.trained.weights, batch, how)?;
             let scaled = loss.into_iter().reduce(|a, b| a + b).expect("a batch has a unit");
             losses.push(scaled * (batch.len() as f64 / n as f64));
             self.take_step(state, gradients);

@@ -61,7 +61,8 @@ impl<T: Task> Trainer<'_, T> {
         let first = (state.epoch % batches) as usize * size;
         let batch = &order[first..(first + size).min(n)];
         let stream = Stream::new(seed, "nn.batch", state.trained.steps);
-        let (losses, gradients) = self.gradients(&mut state.trained.weights, batch, stream)?;
+        let how = (u64::MAX, stream);
+        let (losses, gradients) = self.gradients(&mut state.trained.weights, batch, how)?;
         let loss: f64 = losses.into_iter().map(|loss| f64::from(numbers(loss)[0])).sum();
         state.epoch += 1;
         if !loss.is_finite() {

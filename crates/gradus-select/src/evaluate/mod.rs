@@ -148,5 +148,57 @@ pub(crate) fn at_k_by_user(
     Ok(found)
 }
 
+/// The ranking for each user who can be evaluated, by [`rankings_by_user`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserRankings {
+    /// The rankings, by the row of the user in the test data.
+    pub users: Vec<UserRanking>,
+    /// Whether each item of the model is ranked at all.
+    pub ranked: Vec<bool>,
+    /// Users who could not be evaluated.
+    pub skipped: Skipped,
+}
+
+/// The ranking for one user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserRanking {
+    /// The row of the user in the test data.
+    pub user: u32,
+    /// The measures of the list.
+    pub at: AtK,
+    /// The relevant items of the test data, ascending, by their number in the model.
+    pub relevant: Vec<u32>,
+    /// The list: items of the model, best first.
+    pub list: Vec<u32>,
+}
+
+/// The list of `k` items for each user who can be evaluated, with its measures: what [`evaluate_ranking`] takes means of, for those
+/// who compare groups of users or of items. Lengths of lists and samples among the options are of no use here.
+///
+/// # Errors
+/// As [`evaluate_ranking`]; and if `k` is 0.
+pub fn rankings_by_user(
+    model: &dyn Recommend,
+    test: &Ratings,
+    options: &RankingOptions<'_>,
+    k: usize,
+) -> Result<UserRankings> {
+    if k == 0 {
+        return Err(Error::parameter("at", 0, "a list must have at least one place"));
+    }
+    let cases = Cases::new(model, test, options)?;
+    let mut users = Vec::with_capacity(cases.all.len());
+    full::each(&cases, &[k], false, |case, evaluated, shown| {
+        users.push(UserRanking {
+            user: case.number as u32,
+            at: evaluated.at[0],
+            relevant: case.relevant.clone(),
+            list: shown.to_vec(),
+        });
+    })?;
+    let ranked = (0..model.items().len() as u32).map(|item| cases.is_ranked(item)).collect();
+    Ok(UserRankings { users, ranked, skipped: cases.skipped })
+}
+
 #[cfg(test)]
 mod tests;

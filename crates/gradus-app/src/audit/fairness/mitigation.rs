@@ -22,8 +22,8 @@ pub struct Mitigation {
     pub accuracy_after: f64,
     /// The difference of their expected rates, on rows they were not chosen on.
     pub difference_after: f64,
-    /// The greatest accuracy for each bound on the difference, on all rows; not for equalised odds, which has two rates.
-    pub frontier: Option<Frontier>,
+    /// The greatest accuracy for each bound on the difference (of equalised odds on that of either rate), on all rows.
+    pub frontier: Frontier,
 }
 
 /// The frontier of accuracy against disparity.
@@ -70,15 +70,11 @@ pub(super) fn evaluate(
                     .difference(Against::BetweenGroups)
             }
         };
-        let frontier = if constraint == RateConstraint::EqualizedOdds {
-            None
-        } else {
-            let most = (1.5 * difference).clamp(0.05, 1.0);
-            let bounds: Vec<f64> = (0..=24).map(|step| most * f64::from(step) / 24.0).collect();
-            let how = (constraint, bounds.as_slice());
-            let points = threshold_frontier(scores, data.truth, groups, data.weights, how)?;
-            Some(Frontier { points })
-        };
+        let most = (1.5 * difference).clamp(0.05, 1.0);
+        let bounds: Vec<f64> = (0..=24).map(|step| most * f64::from(step) / 24.0).collect();
+        let how = (constraint, bounds.as_slice());
+        let points = threshold_frontier(scores, data.truth, groups, data.weights, how)?;
+        let frontier = Frontier { points };
         let (accuracy_after, difference_after) =
             expected_rates(data, groups, &expected, constraint);
         found.push(Mitigation {

@@ -2,9 +2,14 @@
 
 mod mitigation;
 mod page;
+mod recommender;
+mod thresholds;
 
 pub use mitigation::{Frontier, Mitigation};
 pub use page::page;
+pub use recommender::{
+    ExposureReference, RecommenderAnswer, RecommenderAudit, RecommenderRequest, recommender_page,
+};
 
 use crate::App;
 use crate::report::target;
@@ -86,10 +91,7 @@ impl App {
             ));
         }
         let (samples, table) = read(model, request, remarks)?;
-        let groups = |name: &String| -> Result<SensitiveGroups> {
-            let name = table.resolve(name)?;
-            SensitiveGroups::from_column(name, table.column(name)?)
-        };
+        let groups = |name: &String| groups_of(&table, name);
         let attributes =
             request.group.iter().map(groups).collect::<Result<Vec<SensitiveGroups>>>()?;
         let conditional = request.conditional.as_ref().map(groups).transpose()?;
@@ -132,6 +134,12 @@ impl FairnessAnswer {
             Audit::Values(audit) => &audit.warnings,
         })
     }
+}
+
+/// The groups of a column.
+fn groups_of(table: &Table, name: &str) -> Result<SensitiveGroups> {
+    let name = table.resolve(name)?;
+    SensitiveGroups::from_column(name, table.column(name)?)
 }
 
 /// The samples as the model takes them, and the rows of the table they came from.

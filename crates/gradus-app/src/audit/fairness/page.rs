@@ -56,7 +56,7 @@ fn interval(rate: &Rate) -> String {
     format!("{} ({}–{})", fixed(rate.value, 3), fixed(rate.low, 3), fixed(rate.high, 3))
 }
 
-fn criteria_table(criteria: &[FairnessCriterion]) -> PageTable {
+pub(super) fn criteria_table(criteria: &[FairnessCriterion]) -> PageTable {
     let columns = [
         TableColumn::text("criterion"),
         TableColumn::text("kind"),
@@ -199,10 +199,6 @@ fn bought(section: Section, found: &[&Mitigation]) -> Section {
         TableColumn::number("difference then").decimals(4),
     ];
     let mut table = PageTable::new(columns);
-    let mut frontier = Line::new()
-        .title("Accuracy against disparity")
-        .x_label("largest difference between groups")
-        .y_label("accuracy");
     for one in found {
         table = table.row([
             one.constraint.replace('_', " ").into(),
@@ -211,20 +207,36 @@ fn bought(section: Section, found: &[&Mitigation]) -> Section {
             one.accuracy_after.into(),
             one.difference_after.into(),
         ]);
-        if let Some(found) = &one.frontier {
-            let points = found.points.iter().map(|point| (point.difference, point.accuracy));
-            frontier = frontier.series(one.constraint.replace('_', " "), points);
-            frontier = frontier.series("", [(one.difference, one.accuracy)]);
-        }
     }
-    section
+    let section = section
         .table(&table)
         .note(
             "Thresholds are chosen on half of the rows and evaluated on the other half, twice; figures are expectations over \
-             the coins between thresholds. `gradus fit fairthresholds` fits such a model, and `gradus fit fairreduction` one that \
-             does not need the group to predict.",
-        )
-        .chart(frontier.markers())
+             the coins between thresholds. `gradus audit thresholds` puts them around this \
+             model, `gradus fit fairthresholds` fits such a model, and `gradus fit fairreduction` one that does not need the group \
+             to predict. The curves are the greatest accuracy of thresholds at each bound on the difference, on all rows; the \
+             single point is the model as it is.",
+        );
+    frontiers(section, found)
+}
+
+/// A chart for each constraint, two beside one another.
+fn frontiers(section: Section, found: &[&Mitigation]) -> Section {
+    let chart = |one: &Mitigation| {
+        let points = one.frontier.points.iter().map(|point| (point.difference, point.accuracy));
+        Line::new()
+            .title(format!("Accuracy against disparity: {}", one.constraint.replace('_', " ")))
+            .x_label("largest difference between groups")
+            .y_label("accuracy")
+            .series("thresholds for each group", points)
+            .series("the model", [(one.difference, one.accuracy)])
+            .markers()
+    };
+    found.chunks(2).fold(section, |section, pair| match pair {
+        &[a, b] => section.columns(|s| s.chart(chart(a)), |s| s.chart(chart(b))),
+        &[a] => section.columns(|s| s.chart(chart(a)), |s| s),
+        _ => section,
+    })
 }
 
 fn values(page: Page, audit: &ValueAudit) -> Page {

@@ -2,17 +2,21 @@
 
 mod fairness;
 mod robustness;
+mod thresholds;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Command};
 
-const AUDITS: &[Entry] =
-    &[(robustness::command, robustness::run), (fairness::command, fairness::run)];
+const AUDITS: &[Entry] = &[
+    (robustness::command, robustness::run),
+    (fairness::command, fairness::run),
+    (thresholds::command, thresholds::run),
+];
 
 pub fn command() -> Command {
     Command::new("audit")
-        .about("Audit a model: whether small changes reverse its decisions, whether it treats groups alike")
+        .about("Audit a model: whether small changes reverse its decisions, whether it treats groups alike; and thresholds for each group")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(AUDITS.iter().map(|(definition, _)| definition()))

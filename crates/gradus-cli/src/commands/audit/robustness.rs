@@ -8,9 +8,11 @@ use crate::progress;
 use clap::{ArgMatches, Args, Command};
 use gradus::audit::robustness::{Attack, RobustnessOptions, Share};
 use gradus_app::audit::robustness::{
-    FeatureBounds, FeatureUnits, RobustnessAnswer, RobustnessRequest, robustness,
+    FeatureBounds, FeatureUnits, RobustnessAnswer, RobustnessRequest, ValueRobustnessAnswer,
+    robustness, value_robustness,
 };
 use gradus_app::lab::Drawn as _;
+use gradus_core::capability::Capability;
 use gradus_core::dataset::TableFile;
 use gradus_file::output::FileKind;
 use gradus_report::number;
@@ -115,6 +117,11 @@ struct RobustnessArgs {
     #[arg(long, value_name = "MODEL", default_value_t = RobustnessRequest::default().surrogate, help_heading = "Attacks")]
     surrogate: String,
 
+    /// Of a model that predicts numbers: the change of a prediction that counts as moved [default: a tenth of the standard deviation
+    /// of the predictions]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    tolerance: Option<f64>,
+
     /// Certify the model smoothed by normal noise of this standard deviation, too
     #[arg(long, value_name = "SIGMA", allow_negative_numbers = true)]
     smoothing: Option<f64>,
@@ -133,7 +140,7 @@ struct RobustnessArgs {
 pub fn command() -> Command {
     RobustnessArgs::augment_args(
         Command::new("robustness")
-            .about("Attack a classifier: how many decisions small changes of the features reverse"),
+            .about("Attack a model: how many decisions small changes of the features reverse, or how far they move predicted numbers"),
     )
     .after_help(RULE)
 }
@@ -167,6 +174,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         samples: args.samples,
         smoothing: args.smoothing,
         surrogate: args.surrogate,
+        tolerance: args.tolerance,
         options: RobustnessOptions {
             eps: args.eps,
             curve: args.curve,
@@ -181,7 +189,34 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         },
     };
     let fitted = crate::registry().load(&args.model)?;
+    if crate::registry().find(fitted.kind)?.traits().can(Capability::Recommend) {
+        return Err(Failure::Usage(format!(
+            "model `{}` recommends, and has no features that an attack could change; to see what fake users do, add their ratings to \
+             the training data, fit again, and compare `gradus evaluate --ranking` and `gradus recommend` of both models",
+            fitted.kind
+        )));
+    }
     let stop = progress::stop_on_ctrl_c();
+    if fitted.predictor()?.outputs().labels().is_none() {
+        let found = context
+            .reading(|remarks| value_robustness(&fitted, &request, remarks, &|| stop.requested()));
+        if stop.requested() {
+            return Err(Failure::Interrupted);
+        }
+        let found = found?;
+        if let Some(page) = &page {
+            let html = found.page().to_html();
+            page.write(|file| file.write_all(html.as_bytes()))?;
+        }
+        if context.json {
+            return context.json(&json!(found));
+        }
+        show_values(&found, context)?;
+        if let Some(path) = &args.output {
+            context.remark(format_args!("wrote {}", path.display()));
+        }
+        return Ok(());
+    }
     let found = context.reading(|remarks| {
         robustness(crate::app(), &fitted, &request, remarks, &|| stop.requested())
     });
@@ -293,6 +328,50 @@ fn show(answer: &RobustnessAnswer, context: Context) -> Outcome {
         }
     }
     found.notes.iter().for_each(|note| context.remark(note));
+    context.remark(format_args!("\n{}", answer.about()));
+    Ok(())
+}
+
+fn show_values(answer: &ValueRobustnessAnswer, context: Context) -> Outcome {
+    let found = &answer.found;
+    let mut table =
+        Table::new(&[">eps", ">mean change", ">largest change", ">rows that move", "95 %"]);
+    for point in &found.curve {
+        table.row([
+            number(point.eps),
+            number(point.mean_change),
+            number(point.largest_change),
+            percent(point.moved.value),
+            within(&point.moved),
+        ]);
+    }
+    context.say(table)?;
+    context.say(format_args!(
+        "changes of the predicted number at {} within eps in {}, on {} of {} rows; {}; a row moves if its prediction changes by more \
+         than {}",
+        found.norm,
+        answer.units,
+        grouped(found.rows.len()),
+        grouped(answer.count),
+        if found.exact { "exact" } else { "the largest that were found" },
+        number(found.tolerance)
+    ))?;
+    if !answer.examples.is_empty() {
+        context.say("")?;
+        let mut table = Table::new(&[">row", ">prediction", ">becomes", "largest changes"]);
+        for row in answer.examples.iter().take(LISTED) {
+            let changes = row.changes.iter().take(3).map(|change| {
+                format!("{} {} → {}", change.feature, number(change.from), number(change.to))
+            });
+            table.row([
+                row.row.to_string(),
+                number(row.predicted),
+                number(row.becomes),
+                changes.collect::<Vec<_>>().join(", "),
+            ]);
+        }
+        context.say(table)?;
+    }
     context.remark(format_args!("\n{}", answer.about()));
     Ok(())
 }
