@@ -24,6 +24,8 @@ pub(super) struct Touched {
     pub(super) n_steps: Vec<u32>,
     /// The sum of the squared lengths of the first rows, and their number.
     pub(super) lengths: (f64, usize),
+    /// The mean row, weighted by steps, where inputs are documents; empty without any.
+    pub(super) mean: Vec<f32>,
     /// The places by part of all rows, for the merge.
     pub(super) by_part: Vec<Vec<u32>>,
 }
@@ -55,11 +57,41 @@ impl Touched {
         self.lengths = (sum, some.len() / stride);
     }
 
+    /// Computes the mean of the rows, by the number of steps that each takes part in.
+    fn average(&mut self, stride: usize) {
+        let total: u32 = self.n_steps.iter().sum();
+        self.mean.clear();
+        if total == 0 {
+            return;
+        }
+        self.mean.resize(stride, 0.0);
+        for (row, &n_steps) in self.rows.chunks_exact(stride).zip(&self.n_steps) {
+            let share = n_steps as f32 / total as f32;
+            self.mean.iter_mut().zip(row).for_each(|(mean, x)| *mean += share * x);
+        }
+    }
+
     /// Takes what was there before away.
     fn subtract(&mut self, from: &Rows) {
         let (stride, rows) = (from.stride(), from.as_slice());
         subtract_rows(Level::best(), stride, rows, &self.words, &mut self.rows);
     }
+}
+
+/// The mean product of the inputs of two steps in different blocks, from the mean input of each block; not below 0.
+///
+/// Documents of different blocks have little in common, much less than the squared length of one: by that length, what blocks
+/// change of a frequent word would be taken for repetitions of each other, and halved or worse.
+pub(super) fn product_across(blocks: &[&Changes]) -> f64 {
+    let means = blocks.iter().map(|changes| &changes.inputs.mean[..]);
+    let means: Vec<&[f32]> = means.filter(|mean| !mean.is_empty()).collect();
+    let Some(stride) = means.first().map(|mean| mean.len()) else { return 0.0 };
+    let square = |row: &mut dyn Iterator<Item = f64>| row.map(|x| x * x).sum::<f64>();
+    let all = |v: usize| means.iter().map(|mean| f64::from(mean[v])).sum::<f64>();
+    let of_all = square(&mut (0..stride).map(all));
+    let of_each = means.iter().map(|mean| square(&mut mean.iter().map(|&x| f64::from(x))));
+    let pairs = (means.len() * (means.len() - 1)).max(1) as f64;
+    ((of_all - of_each.sum::<f64>()) / pairs).max(0.0)
 }
 
 /// The changes of a block on both sides.
@@ -140,6 +172,9 @@ impl Workspace {
         };
         changes.inputs.measure(inputs.stride());
         changes.outputs.measure(outputs.stride());
+        if settings.task == Task::Document {
+            changes.inputs.average(inputs.stride());
+        }
         changes.inputs.subtract(inputs);
         changes.outputs.subtract(outputs);
     }
