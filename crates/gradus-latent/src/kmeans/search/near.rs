@@ -18,6 +18,10 @@ const NEAR: usize = 12;
 /// Clusters from which on lists are kept: of fewer, most would be listed.
 const CLUSTERS: usize = 5 * NEAR;
 
+/// The share of the gap between the nearest centre and those that are not listed that one iteration may cost: centres that moved
+/// farther are compared. With half of it few are compared, but again and again.
+const LOST: f32 = 0.1;
+
 /// The lists of all samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::kmeans) struct Lists {
@@ -225,8 +229,8 @@ impl Search<'_> {
             return;
         }
         let (above, _) = prepared.bounds((data.norms[row], prepared.d), candidates[0].0, 0.0);
-        let some = moves.farther(0.5 * (rest - above).max(0.0));
-        if 2 * some < prepared.k {
+        let some = moves.farther(LOST * (rest - above).max(0.0));
+        if 4 * some < 3 * prepared.k {
             scratch.some.push(Pending { at: at as u32, some: some as u32, scores: begin as u32 });
         } else {
             scratch.all.push(at as u32);
@@ -284,16 +288,38 @@ impl Search<'_> {
             let moved = moves.sorted.get(most).copied().unwrap_or(0.0);
             for (place, pending) in some.iter().enumerate() {
                 let at = pending.at as usize;
-                candidates.clear();
-                self.take(highest, place, candidates);
                 let list = &chunk.lists[at * NEAR..][..NEAR];
-                let scores = &scores[pending.scores as usize..][..NEAR];
-                candidates.extend(scores.iter().copied().zip(list.iter().copied()));
-                merge(candidates);
+                let of_list = &scores[pending.scores as usize..][..NEAR];
                 let rest = lowered(chunk.rest[at], moved);
-                match self.decided(chunk, at, candidates, rest) {
-                    true => self.list(chunk, at, candidates, rest),
-                    false => all.push(pending.at),
+                candidates.clear();
+                candidates.extend(of_list.iter().copied().zip(list.iter().copied()));
+                let worst = of_list.iter().fold(f32::INFINITY, |worst, score| worst.min(*score));
+                let (found, places) = highest.of(place);
+                let mut others = found.iter().zip(places);
+                let is_new = |place: &u32| !list.contains(&prepared.order[*place as usize]);
+                let other = others.find(|(_, place)| is_new(place)).map(|(score, _)| *score);
+                let is_done = if other.is_some_and(|score| score > worst) {
+                    self.take(highest, place, candidates);
+                    merge(candidates);
+                    let is_done = self.decided(chunk, at, candidates, rest);
+                    if is_done {
+                        self.list(chunk, at, candidates, rest);
+                    }
+                    is_done
+                } else {
+                    // The list stays as it is.
+                    let of = (data.norms[chunk.first + at], prepared.d);
+                    let beyond = other.map(|score| prepared.bounds(of, score, score).1);
+                    let rest = beyond.map_or(rest, |bound| bound.min(rest));
+                    bring_forward(candidates);
+                    let is_done = self.decided(chunk, at, candidates, rest);
+                    if is_done {
+                        chunk.rest[at] = rest;
+                    }
+                    is_done
+                };
+                if !is_done {
+                    all.push(pending.at);
                 }
             }
         }
