@@ -160,7 +160,7 @@ impl Gmm {
         Self::default()
     }
 
-    fn loop_options(&self, started: Instant, samples: &Samples) -> LoopOptions<'static> {
+    fn loop_options(&self, started: Instant, fingerprint: u64) -> LoopOptions<'static> {
         LoopOptions {
             started: Some(started),
             model: Self::NAME,
@@ -171,7 +171,7 @@ impl Gmm {
             seed: self.seed,
             restarts: self.n_init,
             params: params::record(self),
-            fingerprint: samples.fingerprint(),
+            fingerprint,
             ..LoopOptions::default()
         }
     }
@@ -219,7 +219,9 @@ impl Fit for Gmm {
         let started = Instant::now();
         self.check()?;
         self.check_data(samples, job.validation)?;
-        let mut options = self.loop_options(started, samples);
+        // Only a checkpoint needs to recognise the data.
+        let fingerprint = job.checkpoint.as_ref().map_or(0, |_| samples.fingerprint());
+        let mut options = self.loop_options(started, fingerprint);
         let k = match self.n_components {
             Some(k) => k,
             None => {

@@ -111,9 +111,12 @@ impl<'a> Data<'a> {
             Cow::Owned(Matrix::Sparse(x)) => Rows::Sparse(Cow::Owned(x)),
         };
         let total = weights.map_or(rows.len() as f64, |weights| weights.iter().sum());
-        let mean = match &rows {
-            Rows::Dense(x) => weighted_mean(x, weights, total),
-            Rows::Sparse(x) => vec![0.0; x.n_cols()],
+        let (mean, largest) = match &rows {
+            Rows::Dense(x) => mean_and_largest(x, weights, total),
+            Rows::Sparse(x) => {
+                let largest = x.values().iter().fold(0.0f64, |most, x| most.max(x.abs()));
+                (vec![0.0; x.n_cols()], largest)
+            }
         };
         let mut data = Self {
             rows,
@@ -127,7 +130,6 @@ impl<'a> Data<'a> {
             total,
             squares: 0.0,
         };
-        let largest = data.largest();
         if largest >= f64::MAX.sqrt() / 4.0 || data.mean.iter().any(|mean| !mean.is_finite()) {
             return Err(Error::data(format!(
                 "kmeans: features differ by up to {largest:e}, and the squares of such numbers overflow; scale the features"
@@ -173,6 +175,14 @@ impl<'a> Data<'a> {
         let width = self.level.samples_at_once();
         let to = block[at..].iter_mut().step_by(width);
         for ((to, x), mean) in to.zip(x.row(row)).zip(&self.mean) {
+            *to = ((x - mean) * self.unit) as f32;
+        }
+    }
+
+    /// Writes a dense sample in single precision.
+    pub(super) fn single(&self, row: usize, to: &mut [f32]) {
+        let Rows::Dense(x) = &self.rows else { return };
+        for ((to, x), mean) in to.iter_mut().zip(x.row(row)).zip(&self.mean) {
             *to = ((x - mean) * self.unit) as f32;
         }
     }
@@ -245,22 +255,6 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The largest difference of a feature from its mean.
-    fn largest(&self) -> f64 {
-        let of_rows = |rows: std::ops::Range<usize>| match &self.rows {
-            Rows::Dense(x) => rows.fold(0.0f64, |most, row| {
-                let row = x.row(row).iter().zip(&self.mean);
-                row.fold(most, |most, (x, mean)| most.max((x - mean).abs()))
-            }),
-            Rows::Sparse(x) => {
-                let range = x.indptr()[rows.start]..x.indptr()[rows.end];
-                x.values()[range].iter().fold(0.0f64, |most, x| most.max(x.abs()))
-            }
-        };
-        let parts = parallel::map(parallel::blocks(self.len(), ROWS), of_rows);
-        parts.into_iter().fold(0.0, f64::max)
-    }
-
     /// Fills in what is kept in single precision, and the sum of squares.
     fn pack(&mut self) {
         let (n, d, width) = (self.len(), self.n_features(), self.level.samples_at_once());
@@ -314,23 +308,47 @@ impl Rows<'_> {
 
 /// The weighted mean of dense rows, in blocks whose sums are added in order.
 pub(super) fn weighted_mean(x: &Dense<f64>, weights: Option<&[f64]>, total: f64) -> Vec<f64> {
+    mean_and_largest(x, weights, total).0
+}
+
+/// The sum of each feature over some rows, and its smallest and largest value.
+struct Columns {
+    sums: Vec<f64>,
+    least: Vec<f64>,
+    most: Vec<f64>,
+}
+
+/// The weighted mean of dense rows, and the largest difference of a feature from its mean.
+fn mean_and_largest(x: &Dense<f64>, weights: Option<&[f64]>, total: f64) -> (Vec<f64>, f64) {
     let d = x.n_cols();
     // About the first row, so that sums of numbers far from 0 keep their digits.
-    let Some(first) = (x.n_rows() > 0).then(|| x.row(0)) else { return vec![0.0; d] };
-    let sums = parallel::map(parallel::blocks(x.n_rows(), ROWS), |rows| {
-        let mut sum = vec![0.0; d];
+    let Some(first) = (x.n_rows() > 0).then(|| x.row(0)) else { return (vec![0.0; d], 0.0) };
+    let none = || Columns { sums: vec![0.0; d], least: first.to_vec(), most: first.to_vec() };
+    let parts = parallel::map(parallel::blocks(x.n_rows(), ROWS), |rows| {
+        let Columns { mut sums, mut least, mut most } = none();
         for row in rows {
-            let weight = weights.map_or(1.0, |weights| weights[row]);
-            for ((sum, x), first) in sum.iter_mut().zip(x.row(row)).zip(first) {
+            let (weight, x) = (weights.map_or(1.0, |weights| weights[row]), x.row(row));
+            let bounds = least.iter_mut().zip(&mut most);
+            for (((sum, (least, most)), x), first) in sums.iter_mut().zip(bounds).zip(x).zip(first)
+            {
                 *sum += weight * (x - first);
+                *least = if *x < *least { *x } else { *least };
+                *most = if *x > *most { *x } else { *most };
             }
         }
-        sum
+        Columns { sums, least, most }
     });
-    let mut mean = vec![0.0; d];
-    for sum in &sums {
-        mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean += sum);
+    let mut all = none();
+    for part in &parts {
+        all.sums.iter_mut().zip(&part.sums).for_each(|(all, x)| *all += x);
+        all.least.iter_mut().zip(&part.least).for_each(|(all, x)| *all = all.min(*x));
+        all.most.iter_mut().zip(&part.most).for_each(|(all, x)| *all = all.max(*x));
     }
+    let mut mean = all.sums;
     mean.iter_mut().zip(first).for_each(|(mean, first)| *mean = first + *mean / total);
-    mean
+    let bounds = all.least.iter().zip(&all.most).zip(&mean);
+    let farthest =
+        bounds.map(|((least, most), mean)| (mean - least).abs().max((most - mean).abs()));
+    let largest = farthest.fold(0.0f64, f64::max);
+    (mean, largest)
 }

@@ -185,7 +185,10 @@ impl KMeans {
         let scale = match (self.standardize, dense) {
             (Some(true), _) => Some(deviations()),
             (given, Some(_)) if compares => {
-                let deviations = deviations();
+                let deviations = match given {
+                    None => deviations(),
+                    Some(_) => units::about(samples.features(), samples.weights()),
+                };
                 let names = samples.inputs().feature_names();
                 let outweighing = units::outweighing(&deviations, &names);
                 match (given, outweighing) {
@@ -253,7 +256,7 @@ impl KMeans {
     fn loop_options(
         &self,
         started: Instant,
-        samples: &Samples,
+        fingerprint: u64,
         plan: &Plan,
     ) -> LoopOptions<'static> {
         let metric = match self.metric {
@@ -270,7 +273,7 @@ impl KMeans {
             seed: self.seed,
             restarts: plan.n_init,
             params: params::record(self),
-            fingerprint: samples.fingerprint(),
+            fingerprint,
             chosen: plan.chosen.clone(),
             ..LoopOptions::default()
         }
@@ -348,7 +351,9 @@ impl KMeans {
             Some(centres) => Start::Given(centres),
             None => Start::PlusPlus { seed: self.seed },
         };
-        let options = self.loop_options(started, samples, &plan);
+        // Only a checkpoint needs to recognise the data.
+        let fingerprint = job.checkpoint.as_ref().map_or(0, |_| samples.fingerprint());
+        let options = self.loop_options(started, fingerprint, &plan);
         let (k, seed) = (plan.k, self.seed);
         let held = held_out.as_ref();
         let (centres, labels, mut report) = match self.algorithm {
@@ -496,7 +501,7 @@ pub fn cluster(
         KMeansMetric::Euclidean,
     )?;
     let solver = Lloyd { data: &data, k: plan.k, start: Start::PlusPlus { seed }, held_out: None };
-    let options = params.loop_options(Instant::now(), &samples, &plan);
+    let options = params.loop_options(Instant::now(), 0, &plan);
     let (mut state, _) = iterate::run(&solver, &options, &Job::<Samples>::default())?;
     let labels = solver.labels(&mut state);
     let inertia = lloyd::total(&data, &state.centres, &labels);

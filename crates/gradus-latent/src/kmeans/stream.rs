@@ -151,7 +151,7 @@ pub(super) fn fit_rows(
     let first = super::Fit::fit(&start, &sample)?;
     let (scale, k) = (first.scale.clone(), first.centres().n_rows());
     let plan = KMeans { n_clusters: Some(k), ..params.clone() }.plan(&sample, None, job)?;
-    let mut options = params.loop_options(started, &sample, &plan);
+    let mut options = params.loop_options(started, 0, &plan);
     options.chosen = first.report.chosen.clone();
     options.chosen.retain(|choice| choice.parameter != "n_init");
     // What is taken off before sums are taken: any place among the samples.

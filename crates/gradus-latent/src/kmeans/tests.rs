@@ -136,6 +136,32 @@ fn it_is_plain_lloyd() {
     }
 }
 
+/// Many centres in many dimensions: samples are compared with lists of the centres near them. Without clusters, and with
+/// clusters that no start is in, whose samples go from centre to centre for many iterations.
+#[test]
+fn lists_of_near_centres_give_what_all_centres_give() {
+    for (x, k) in [(normal(2500, 90, 3), 100), (blobs(2500, 60, 300, 1.5, 4), 140)] {
+        let start = Dense::from_fn(k, x.n_cols(), |at, column| x[(at, column)]);
+        let samples = unlabelled(&x);
+        let params = KMeans::new().n_clusters(k).tol(0.0).standardize(false);
+        for iterations in [2, 4, 9, 20] {
+            let (expected, centres, inertia) = plain(&x, None, start.clone(), iterations);
+            let fit = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let params = params.clone().max_iter(iterations);
+                pool.install(|| params.fit_from(&samples, &start, &Job::default()).unwrap())
+            };
+            let fitted = fit(1);
+            let training: Vec<u32> =
+                fitted.training_labels().unwrap().into_iter().flatten().collect();
+            assert_eq!(training, expected, "{k} clusters, {iterations} iterations");
+            near(fitted.centres().values(), centres.values(), 1e-12);
+            near(&[fitted.inertia()], &[inertia], 1e-12);
+            assert_eq!(fit(2).to_bytes().unwrap(), fitted.to_bytes().unwrap());
+        }
+    }
+}
+
 #[test]
 fn the_inertia_never_rises_and_is_that_of_the_labels() {
     for metric in [KMeansMetric::Euclidean, KMeansMetric::Cosine] {

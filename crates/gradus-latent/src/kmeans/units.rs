@@ -10,6 +10,8 @@ const ONE: f64 = 0.9;
 const SEVERAL: f64 = 0.99;
 /// One in this many is few. Of pixels about half have that share, in the same unit.
 const FEW: usize = 3;
+/// Rows that a remark is based on.
+const ROWS: usize = 20_000;
 
 /// Names the features that outweigh all others, and their share, in words; `None` where features are in like units.
 pub(super) fn outweighing(deviations: &[f64], names: &[String]) -> Option<String> {
@@ -42,6 +44,18 @@ pub(super) fn outweighing(deviations: &[f64], names: &[String]) -> Option<String
         some.join(", "),
         100.0 * share
     ))
+}
+
+/// The weighted standard deviation of each feature, from at most `ROWS` rows spread over the data: enough for a remark.
+pub(super) fn about(features: &Matrix, weights: Option<&[f64]>) -> Vec<f64> {
+    let n = features.n_rows();
+    if n <= ROWS {
+        return deviations(features, weights);
+    }
+    let rows: Vec<u32> = (0..ROWS).map(|at| (at * n / ROWS) as u32).collect();
+    let weights: Option<Vec<f64>> =
+        weights.map(|weights| rows.iter().map(|&row| weights[row as usize]).collect());
+    deviations(&features.select_rows(&rows), weights.as_deref())
 }
 
 /// The weighted standard deviation of each feature.

@@ -233,7 +233,8 @@ impl Fit for Lda {
             restarts: self.restarts,
             seed: self.seed,
             params: params::record(self),
-            fingerprint: data.fingerprint(),
+            // Only a checkpoint needs to recognise the data.
+            fingerprint: job.checkpoint.as_ref().map_or(0, |_| data.fingerprint()),
             chosen,
             ..LoopOptions::default()
         };

@@ -226,7 +226,7 @@ impl Nmf {
         Plan { k, loss, solver, init, l1, l2, seed }
     }
 
-    fn loop_options(&self, started: Instant, samples: &Samples) -> LoopOptions<'static> {
+    fn loop_options(&self, started: Instant, fingerprint: u64) -> LoopOptions<'static> {
         LoopOptions {
             started: Some(started),
             model: Self::NAME,
@@ -236,7 +236,7 @@ impl Nmf {
             seed: self.seed,
             restarts: 1,
             params: params::record(self),
-            fingerprint: samples.fingerprint(),
+            fingerprint,
             ..LoopOptions::default()
         }
     }
@@ -321,7 +321,9 @@ impl Nmf {
         if observed.as_ref().is_some_and(|(entries, _)| entries.nnz() == 0) {
             return Err(Error::data("nmf: every entry is missing: nothing to learn from"));
         }
-        let mut options = self.loop_options(started, samples);
+        // Only a checkpoint needs to recognise the data.
+        let fingerprint = job.checkpoint.as_ref().map_or(0, |_| samples.fingerprint());
+        let mut options = self.loop_options(started, fingerprint);
         if let Some((_, Some(weights))) = &observed {
             // A checkpoint goes on with the weights it began with.
             options.fingerprint = weights.iter().fold(options.fingerprint, |hash, w| {

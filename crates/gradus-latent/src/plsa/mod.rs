@@ -119,7 +119,8 @@ impl Fit for Plsa {
             restarts: self.restarts,
             seed: self.seed,
             params: params::record(self),
-            fingerprint: data.fingerprint(),
+            // Only a checkpoint needs to recognise the data.
+            fingerprint: job.checkpoint.as_ref().map_or(0, |_| data.fingerprint()),
             chosen: corpus.chosen.clone(),
             ..LoopOptions::default()
         };

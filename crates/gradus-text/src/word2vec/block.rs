@@ -3,8 +3,11 @@
 use super::{Settings, Targets, Task};
 use gradus_base::random::Stream;
 use gradus_kernel::words::{WordLoss, WordSteps, cbow_steps, skipgram_steps, subtract_rows};
-use gradus_kernel::{Level, Rows, prefetch, softmax_steps};
+use gradus_kernel::{Level, Rows, dot, prefetch, softmax_steps};
 use std::ops::Range;
+
+/// Documents of a block whose vectors are compared with those of others.
+const KEPT: usize = 4;
 
 /// Words of a batch that were kept, and the number of the document of each.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +27,8 @@ pub(super) struct Touched {
     pub(super) n_steps: Vec<u32>,
     /// The sum of the squared lengths of the first rows, and their number.
     pub(super) lengths: (f64, usize),
+    /// Some of the rows, where inputs are documents, each with its share of the steps.
+    pub(super) some: Vec<(f64, Vec<f32>)>,
     /// The places by part of all rows, for the merge.
     pub(super) by_part: Vec<Vec<u32>>,
 }
@@ -55,11 +60,40 @@ impl Touched {
         self.lengths = (sum, some.len() / stride);
     }
 
+    /// Copies some rows, spread over all.
+    fn keep_some(&mut self, stride: usize) {
+        let n = self.words.len();
+        let some = (0..n.min(KEPT)).map(|at| at * n / n.min(KEPT));
+        let row = |at: usize| self.rows[at * stride..(at + 1) * stride].to_vec();
+        self.some = some.map(|at| (f64::from(self.n_steps[at]), row(at))).collect();
+    }
+
     /// Takes what was there before away.
     fn subtract(&mut self, from: &Rows) {
         let (stride, rows) = (from.stride(), from.as_slice());
         subtract_rows(Level::best(), stride, rows, &self.words, &mut self.rows);
     }
+}
+
+/// The root of the mean squared product of the inputs of two steps in different blocks, where inputs are documents.
+///
+/// What a step does to an output is done again by another as far as their inputs have one direction. Documents of different
+/// blocks have little in common, much less than the squared length of one: by that length, what blocks change of a frequent
+/// word would be taken for repetitions of each other, and cut to half or worse.
+pub(super) fn product_across(blocks: &[&Changes]) -> f64 {
+    let (mut sum, mut n) = (0.0, 0.0);
+    for (at, block) in blocks.iter().enumerate() {
+        for other in &blocks[..at] {
+            for (steps, x) in &block.inputs.some {
+                for (more, y) in &other.inputs.some {
+                    let product = f64::from(dot(Level::best(), x, y));
+                    sum += steps * more * product * product;
+                    n += steps * more;
+                }
+            }
+        }
+    }
+    if n > 0.0 { (sum / n).sqrt() } else { 0.0 }
 }
 
 /// The changes of a block on both sides.
@@ -140,6 +174,9 @@ impl Workspace {
         };
         changes.inputs.measure(inputs.stride());
         changes.outputs.measure(outputs.stride());
+        if settings.task == Task::Document {
+            changes.inputs.keep_some(inputs.stride());
+        }
         changes.inputs.subtract(inputs);
         changes.outputs.subtract(outputs);
     }

@@ -1,6 +1,7 @@
 //! Skip-gram, CBOW and paragraph vectors, in parallel and with the same result on any number of threads.
 //!
-//! An epoch is cut into batches of text, and each batch into up to [`BLOCKS`] blocks, by the words alone, whatever the number of threads. A block
+//! An epoch is cut into batches of text, and each batch into up to [`BLOCKS`] blocks, by the words alone, whatever the number of threads
+//! (of documents, whose vectors are inputs, each block has some documents of its own: `streams`). A block
 //! takes its steps on copies of the rows it touches (`block`); when all blocks of a batch are done, what they changed is
 //! put together in their order (`merge`). Windows, occurrences of frequent words and negatives are drawn from random streams of the
 //! batch and of the block (`draw`). The losses differ in the targets of a prediction: negative examples drawn at random,
@@ -15,7 +16,7 @@ mod tree;
 
 use crate::corpus::{Corpus, END};
 use crate::vectors::Subwords;
-use block::{Changes, Kept, Workspace};
+use block::{Changes, Kept, Workspace, product_across};
 use composed::{Composed, Composition};
 pub(crate) use draw::{Negatives, keeping};
 use gradus_base::random::Stream;
@@ -149,6 +150,9 @@ pub(crate) struct Trainer<'a> {
     composition: Option<Composition>,
     n_blocks: usize,
     block_words: usize,
+    /// Of documents: where the part of the text begins that each block of a batch goes on with, and the number of its first
+    /// document; then the end.
+    streams: Option<Vec<(usize, u32)>>,
 }
 
 /// The vectors of the inputs and the outputs, in the order of the corpus.
@@ -210,7 +214,7 @@ impl<'a> Trainer<'a> {
                     lengths.push(document.len() as f64);
                     true
                 })?;
-                // The words of a document are in one block or few, one after the other.
+                // The words of a document are in one block of a batch, one after the other.
                 (lengths, 0.0)
             }
             Task::Skipgram | Task::Cbow => (plain, largest * (options.window + 1) as f64),
@@ -223,6 +227,8 @@ impl<'a> Trainer<'a> {
         let most = (MOST_CHANGES / as_output.max(as_input)).clamp(1.0, largest_batch as f64);
         let n_blocks = (most as usize / least).clamp(1, BLOCKS);
         let block_words = (most as usize / n_blocks).max(1);
+        let streams =
+            (options.task == Task::Document).then(|| streams(&of_inputs, corpus.len(), n_blocks));
         let n = (n_blocks * block_words) as f64;
         let parts = [Parts::new(&of_inputs, n), Parts::new(&weights, n * partners)];
         let composition = (options.ngrams.max_n > 0)
@@ -242,6 +248,7 @@ impl<'a> Trainer<'a> {
             composition,
             n_blocks,
             block_words,
+            streams,
         })
     }
 
@@ -268,16 +275,17 @@ impl<'a> Trainer<'a> {
         Subwords::new(self.options.ngrams, buckets, k, values).map(Some)
     }
 
-    /// The words of a batch that are kept.
+    /// Adds those of some words that are kept.
     fn keep(
         &self,
         tokens: Range<usize>,
         document: &mut u32,
-        mut stream: Stream,
+        stream: &mut Stream,
         kept: &mut Kept,
     ) -> Result<()> {
-        kept.words.clear();
-        kept.documents.clear();
+        if tokens.is_empty() {
+            return Ok(());
+        }
         for &word in &*self.corpus.part(tokens.start, tokens.len())? {
             if word == END {
                 *document += 1;
@@ -291,6 +299,24 @@ impl<'a> Trainer<'a> {
         }
         Ok(())
     }
+}
+
+/// Cuts a text of documents with so many words, and an end each, into streams of whole documents, of about as many words each.
+///
+/// Each block of a batch goes on with a stream of its own. Were a document in two blocks, these would find its vector
+/// apart, and the mean of both is shorter than what one finds after the other.
+fn streams(lengths: &[f64], n: usize, n_streams: usize) -> Vec<(usize, u32)> {
+    let mut streams = vec![(0, 0)];
+    let (mut token, mut document) = (0, 0u32);
+    for &length in lengths {
+        while streams.len() < n_streams && token * n_streams >= n * streams.len() {
+            streams.push((token, document));
+        }
+        token += length as usize + 1;
+        document += 1;
+    }
+    streams.resize(n_streams + 1, (n, document));
+    streams
 }
 
 impl Solver for Trainer<'_> {
@@ -314,34 +340,67 @@ impl Solver for Trainer<'_> {
         let settings = Settings { task, window, targets };
         let n = corpus.len();
         let batch_words = self.n_blocks * self.block_words;
-        let n_batches = n.div_ceil(batch_words) as u64;
+        let longest = |streams: &Vec<(usize, u32)>| {
+            streams.windows(2).map(|pair| pair[1].0 - pair[0].0).max()
+        };
+        let n_batches = match &self.streams {
+            None => n.div_ceil(batch_words),
+            Some(streams) => longest(streams).unwrap_or(0).div_ceil(self.block_words),
+        };
         let mut work: Vec<(Workspace, Changes)> = (0..self.n_blocks)
             .map(|_| (Workspace::new(self.n_inputs, self.n_outputs), Changes::default()))
             .collect();
-        let (mut kept, mut document) = (Kept::default(), 0);
+        // The document that each stream is in, and where the kept words of the blocks end.
+        let mut documents: Vec<u32> = match &self.streams {
+            None => vec![0],
+            Some(streams) => streams.iter().map(|&(_, document)| document).collect(),
+        };
+        let (mut kept, mut ends) = (Kept::default(), vec![0]);
         let (mut loss, mut n_measured) = (0.0, 0);
         let composition = self.composition.as_ref();
         let mut composed = composition.map(|of_words| Composed::new(of_words, options.dimension));
-        for (batch, tokens) in (0..).zip(parallel::blocks(n, batch_words)) {
+        for batch in 0..n_batches {
             if watch.stopped() {
                 return Ok(Step::Partial);
             }
-            let number = state.epoch * n_batches + batch;
-            let done = (state.epoch as f64 + tokens.start as f64 / n as f64) / self.epochs as f64;
+            let number = state.epoch * n_batches as u64 + batch as u64;
+            let share = match &self.streams {
+                None => (batch * batch_words) as f64 / n as f64,
+                Some(_) => batch as f64 / n_batches as f64,
+            };
+            let done = (state.epoch as f64 + share) / self.epochs as f64;
             // As word2vec, to a small share of the first rate.
             let rate = (f64::from(options.learning_rate) * (1.0 - done).max(1e-4)) as f32;
-            let stream = Stream::new(options.seed, "word2vec.keep", number);
-            self.keep(tokens, &mut document, stream, &mut kept)?;
+            let mut stream = Stream::new(options.seed, "word2vec.keep", number);
+            kept.words.clear();
+            kept.documents.clear();
+            ends.truncate(1);
+            match &self.streams {
+                None => {
+                    let tokens = batch * batch_words..((batch + 1) * batch_words).min(n);
+                    self.keep(tokens, &mut documents[0], &mut stream, &mut kept)?;
+                }
+                Some(streams) => {
+                    for (pair, document) in streams.windows(2).zip(&mut documents) {
+                        let first = (pair[0].0 + batch * self.block_words).min(pair[1].0);
+                        let tokens = first..(first + self.block_words).min(pair[1].0);
+                        self.keep(tokens, document, &mut stream, &mut kept)?;
+                        ends.push(kept.words.len());
+                    }
+                }
+            }
             if let Some(composed) = &mut composed {
                 composed.compose(&state.inputs, &kept.words);
             }
             let inputs = composed.as_ref().map_or(&state.inputs, |composed| &composed.vectors);
-            let size = kept.words.len().div_ceil(self.n_blocks).max(1);
             let n_kept = kept.words.len();
-            let pieces = work.iter_mut().enumerate().map(|(block, work)| {
-                (block, work, (block * size).min(n_kept)..((block + 1) * size).min(n_kept))
-            });
-            parallel::each(pieces, |(block, (workspace, changes), centres)| {
+            if self.streams.is_none() {
+                let size = n_kept.div_ceil(self.n_blocks).max(1);
+                ends.extend((1..=self.n_blocks).map(|block| (block * size).min(n_kept)));
+            }
+            let centres = ends.windows(2).map(|pair| pair[0]..pair[1]);
+            let pieces = work.iter_mut().enumerate().zip(centres);
+            parallel::each(pieces, |((block, (workspace, changes)), centres)| {
                 let index = number * self.n_blocks as u64 + block as u64;
                 let stream = Stream::new(options.seed, "word2vec.block", index);
                 let rows = (inputs, &state.outputs);
@@ -365,9 +424,13 @@ impl Solver for Trainer<'_> {
                 Task::Cbow => (partners / n_inputs, 1.0 / n_inputs),
                 Task::Document => (*partners, 1.0),
             };
+            let inputs = match task {
+                Task::Document => (product_across(&changes), 1),
+                Task::Skipgram | Task::Cbow => sum(|changes| changes.inputs.lengths),
+            };
             let decays = [
                 Decay::new(rate, of_inputs, sum(|changes| changes.outputs.lengths)),
-                Decay::new(rate, of_outputs, sum(|changes| changes.inputs.lengths)),
+                Decay::new(rate, of_outputs, inputs),
             ];
             let inputs = match &mut composed {
                 Some(composed) => &mut composed.vectors,

@@ -1,8 +1,11 @@
-use super::Task;
+use super::{Options, Task, Trainer, streams};
+use crate::corpus::{Corpus, Phrases, Words};
 use crate::{Cbow, Documents, Skipgram, Word2vecLoss, WordVectors};
 use gradus_base::random::Stream;
 use gradus_core::embed::{Embed as _, cosine};
-use gradus_core::estimator::{Fit, Model as _};
+use gradus_core::estimator::{Fit, Job, Model as _};
+use gradus_core::iterate::{self, LoopOptions};
+use gradus_data::{CharNgrams, TokenRule, Tokenizer};
 use gradus_file::Writer;
 
 const LOSSES: [Word2vecLoss; 3] =
@@ -225,4 +228,86 @@ fn short_texts_are_gone_through_more_often() {
     assert_eq!(Task::Skipgram.epochs(1_000_000_000), 5);
     assert_eq!(Task::Skipgram.epochs(5_000_000), 10);
     assert_eq!(Task::Cbow.epochs(5_000_000), 20);
+}
+
+#[test]
+fn streams_begin_with_documents_and_have_about_as_many_words() {
+    let lengths = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0];
+    assert_eq!(streams(&lengths, 39, 3), [(0, 0), (13, 4), (29, 6), (39, 8)]);
+    assert_eq!(streams(&lengths, 39, 1), [(0, 0), (39, 8)]);
+    // A long document, and fewer documents than streams.
+    assert_eq!(streams(&[9.0, 1.0], 12, 3), [(0, 0), (10, 1), (10, 1), (12, 2)]);
+    assert_eq!(streams(&[5.0], 6, 2), [(0, 0), (6, 1), (6, 1)]);
+}
+
+/// Paragraph vectors of some texts: the trainer with its own number of blocks or this one, the loss of the last epoch, and the
+/// length of the longest vector.
+fn of_documents(texts: &[String], epochs: usize, rate: f32, n_blocks: Option<usize>) -> (f64, f64) {
+    let documents = Documents::new(texts);
+    let tokenizer = Tokenizer { rule: TokenRule::Words, lowercase: true };
+    let phrases = Phrases::NONE;
+    let words = Words { tokenizer, shortest: 1, phrases, min_count: 1, max_words: None };
+    let corpus = Corpus::new("test", &documents, &words).unwrap();
+    let options = Options {
+        task: Task::Document,
+        loss: Word2vecLoss::Negative,
+        dimension: 32,
+        window: 1,
+        negatives: 5,
+        negative_power: 0.75,
+        subsample: 0.0,
+        learning_rate: rate,
+        epochs: Some(epochs),
+        ngrams: CharNgrams { min_n: 1, max_n: 0, n_buckets: 1 },
+        seed: 0,
+    };
+    let mut trainer = Trainer::new(&corpus, options).unwrap();
+    if let Some(n) = n_blocks {
+        let lengths: Vec<f64> =
+            texts.iter().map(|text| text.split_whitespace().count() as f64).collect();
+        trainer.block_words *= trainer.n_blocks / n;
+        trainer.n_blocks = n;
+        trainer.streams = Some(streams(&lengths, corpus.len(), n));
+    }
+    let settings =
+        LoopOptions { model: "test", max_iter: epochs, restarts: 1, ..LoopOptions::default() };
+    let (state, report) = iterate::run(&trainer, &settings, &Job::<Documents>::default()).unwrap();
+    let rows = [&state.inputs, &state.outputs].map(|rows| rows.as_slice().chunks(rows.stride()));
+    let length = |row: &[f32]| row.iter().map(|x| f64::from(x * x)).sum::<f64>().sqrt();
+    let longest = rows.into_iter().flatten().map(length).fold(0.0, f64::max);
+    (report.trace[report.trace.len() - 1].objective, longest)
+}
+
+/// A regression test: documents cut between blocks, and frequent words changed by several, took shorter steps by half: vectors of
+/// 20 Newsgroups lost 3 % of a classifier's accuracy.
+#[test]
+fn blocks_of_documents_learn_as_much_as_one_after_the_other() {
+    let mut stream = Stream::new(5, "word2vec.long", 0);
+    let texts = (0..160).map(|_| {
+        let subject = stream.index(10);
+        let word = |_| match stream.index(2) {
+            0 => format!("common{}", stream.index(60)),
+            _ => format!("s{subject}w{}", stream.index(60)),
+        };
+        (0..500).map(word).collect::<Vec<_>>().join(" ")
+    });
+    let texts: Vec<String> = texts.collect();
+    let of = |n_blocks| of_documents(&texts, 10, 0.05, n_blocks).0;
+    let (alone, together) = (of(Some(1)), of(None));
+    assert!(together < 1.03 * alone, "{together} {alone}");
+}
+
+/// Documents of two subjects point to two sides: their mean says nothing of how much blocks repeat each other.
+#[test]
+fn documents_of_few_words_do_not_diverge() {
+    let mut stream = Stream::new(5, "word2vec.few", 0);
+    let texts = (0..2000).map(|at| {
+        let subject = ["a", "b"][at % 2];
+        (0..20).map(|_| format!("{subject}{}", stream.index(4))).collect::<Vec<_>>().join(" ")
+    });
+    let texts: Vec<String> = texts.collect();
+    for rate in [0.025, 0.2] {
+        let (loss, longest) = of_documents(&texts, 40, rate, None);
+        assert!(loss.is_finite() && longest < 50.0, "{rate}: {loss} {longest}");
+    }
 }
