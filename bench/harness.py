@@ -12,7 +12,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, cold, completion, curve, defaults, fairness, fasttext, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
-from suites import metrics, mlp, nmf, nn, pca, python, quality, robustness, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
+from suites import metrics, mlp, nmf, nn, pca, python, quality, robustness, sentences, stream, svdpp, svm, svmgrid, text, texts, top, versions, words
 
 SUITES = {
     "als": als,
@@ -36,6 +36,7 @@ SUITES = {
     "gmm": gmm,
     "python": python,
     "text": text,
+    "texts": texts,
     "glove": glove,
     "kmeans": kmeans,
     "nmf": nmf,
@@ -83,7 +84,7 @@ def options(arguments):
     parser.add_argument("--full", action="store_true", help="grid: two million rows as well")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
     parser.add_argument("--images", type=int, default=1000, help="robustness: images that are attacked")
-    parser.add_argument("--part", type=re.compile, help="pca, nmf, kmeans, gmm, lda, nn, robustness, text, fasttext, words, sentences: only rows that this regular expression finds in 'table: row'")
+    parser.add_argument("--part", type=re.compile, help="pca, nmf, kmeans, gmm, lda, nn, robustness, text, texts, fasttext, words, sentences: only rows that this regular expression finds in 'table: row'")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)
     known = {peer.key for peer in [*peers.PEERS, *peers.MORE]}

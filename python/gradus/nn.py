@@ -120,7 +120,7 @@ class Mlp(NetworkClassifier):
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
-    patience : int, default 0
+    patience : int, default 10
         Stop when the held-out score has not improved for so many epochs; 0 turns that off. Must be
         an integer from 0 to 1000000.
     restarts : int, default 1
@@ -201,7 +201,7 @@ class Mlp(NetworkClassifier):
         adversarial_steps: int = 7,
         trades: float = 0.0,
         max_iter: int | None = None,
-        patience: int = 0,
+        patience: int = 10,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         refit: bool = True,
@@ -499,7 +499,7 @@ class MlpRegressor(NetworkRegressor):
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
-    patience : int, default 0
+    patience : int, default 10
         Stop when the held-out score has not improved for so many epochs; 0 turns that off. Must be
         an integer from 0 to 1000000.
     restarts : int, default 1
@@ -574,7 +574,7 @@ class MlpRegressor(NetworkRegressor):
         clip_norm: float = 1.0,
         average: float = 0.99,
         max_iter: int | None = None,
-        patience: int = 0,
+        patience: int = 10,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         refit: bool = True,
@@ -1259,7 +1259,8 @@ class TextClassifier(NetworkTextClassifier):
 
     An encoder with pre-norm blocks, in which every token attends to every other, GELU and learned places, as BERT, but learned
     from the documents alone. The mean over the positions goes through a linear layer to a logit for each class. The fit
-    minimises the cross-entropy by AdamW over batches. A tenth of the documents is held out (unless held-out data is given), and the
+    minimises the cross-entropy by AdamW over batches, each time from another half of the tokens of a document, so that no few
+    words decide. A tenth of the documents is held out (unless held-out data is given), and the
     epoch with the least log loss on it is kept.
 
     Text becomes tokens by byte pairs that are learned from the documents (or characters, or bytes); the first `context` tokens of a
@@ -1281,7 +1282,7 @@ class TextClassifier(NetworkTextClassifier):
         - "bytes": A byte.
         - "bpe": A byte, or a frequent piece of a word: pairs of tokens that are frequent in
           training become tokens, again and again.
-    vocabulary_size : int, default 8192
+    vocabulary_size : int, default 16384
         Number of tokens, where they are learned (`bpe`): the 256 bytes, the end of a document, and
         pieces of words. Must be an integer from 257 to 1000000.
     lowercase : bool, default True
@@ -1289,15 +1290,18 @@ class TextClassifier(NetworkTextClassifier):
     context : int, default 256
         Number of tokens that are looked at, the first ones of a document. Must be an integer from 1
         to 65536.
-    layers : int, default 2
+    layers : int, default 1
         Number of blocks: attention and a perceptron each. Must be an integer from 1 to 256.
     dimension : int, default 128
         Features of a position, a multiple of `heads`. Must be an integer from 1 to 65536.
     heads : int, default 4
         Number of heads of attention. Must be an integer from 1 to 1024.
-    dropout : float, default 0.1
+    dropout : float, default 0.3
         Probability with which an output of embeddings, attention and perceptrons is set to 0 in
         training. Must be a number at least 0 and at most 0.95.
+    token_dropout : float, default 0.5
+        Probability with which a token is left out, each time the network learns from a document.
+        Must be a number at least 0 and at most 0.95.
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
@@ -1336,7 +1340,7 @@ class TextClassifier(NetworkTextClassifier):
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
-    patience : int, default 0
+    patience : int, default 3
         Stop when the held-out score has not improved for so many epochs; 0 turns that off. Must be
         an integer from 0 to 1000000.
     restarts : int, default 1
@@ -1383,13 +1387,14 @@ class TextClassifier(NetworkTextClassifier):
         self,
         *,
         tokens: Literal["chars", "bytes", "bpe"] = 'bpe',
-        vocabulary_size: int = 8192,
+        vocabulary_size: int = 16384,
         lowercase: bool = True,
         context: int = 256,
-        layers: int = 2,
+        layers: int = 1,
         dimension: int = 128,
         heads: int = 4,
-        dropout: float = 0.1,
+        dropout: float = 0.3,
+        token_dropout: float = 0.5,
         learning_rate: float | None = None,
         schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
@@ -1400,7 +1405,7 @@ class TextClassifier(NetworkTextClassifier):
         average: float = 0.0,
         class_weight: Literal["balanced"] | None = None,
         max_iter: int | None = None,
-        patience: int = 0,
+        patience: int = 3,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
@@ -1415,6 +1420,7 @@ class TextClassifier(NetworkTextClassifier):
         self.dimension = dimension
         self.heads = heads
         self.dropout = dropout
+        self.token_dropout = token_dropout
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.warm_up = warm_up
@@ -1437,8 +1443,9 @@ class Seq2Seq(Translator):
     """Sequence to sequence: a transformer that makes a text of another one, as in translation.
 
     An encoder reads the source, and a decoder with causal attention and attention to the encoder tells how probable each next
-    token of the target is; pre-norm blocks, GELU, learned places, and one table of vectors for the tokens of sources, of targets
-    and of the output. The fit minimises the cross-entropy of the tokens of targets by AdamW (β₂ = 0.99) over pairs that are drawn
+    token of the target is; pre-norm blocks, GELU, learned places (of a source counted from its begin and from its end, so that
+    texts of different lengths can be read from behind), and one table of vectors for the tokens of sources, of targets and of the
+    output. The fit minimises the cross-entropy of the tokens of targets by AdamW (β₂ = 0.99) over pairs that are drawn
     at random. A tenth of the pairs is held out (unless held-out data is given), and the weights with the least loss on it are kept.
     The report also says how many held-out targets (of at most 200) are found exactly.
 

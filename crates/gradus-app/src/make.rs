@@ -2,7 +2,9 @@
 
 use gradus_base::text::csv_field;
 use gradus_base::{Error, Result};
-use gradus_data::make::{BlobsSpec, RatingsMaker, RatingsSpec, RegressionSpec};
+use gradus_data::make::{
+    BlobsSpec, MadeSequences, RatingsMaker, RatingsSpec, RegressionSpec, SequencesSpec,
+};
 use gradus_data::{Dense, Id};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -28,6 +30,8 @@ pub enum MakeData {
     Regression(RegressionSpec),
     /// Gaussian clouds around random centres, and the class of each point.
     Blobs(BlobsSpec),
+    /// Pairs of texts where the second is a function of the first.
+    Sequences(SequencesSpec),
 }
 
 /// Data that is made, ready to be written.
@@ -42,6 +46,7 @@ pub struct Made {
 enum Content {
     Ratings(Box<RatingsMaker>),
     Samples(Dense<f64>, Vec<f64>),
+    Sequences(MadeSequences),
 }
 
 impl MakeRequest {
@@ -70,12 +75,17 @@ impl MakeRequest {
                 let classes = made.labels.iter().map(|&label| f64::from(label)).collect();
                 samples(made.points, classes)
             }
+            MakeData::Sequences(spec) => Made {
+                units: "pairs",
+                count: spec.count,
+                content: Content::Sequences(spec.make(self.seed)?),
+            },
         })
     }
 }
 
 impl Made {
-    /// Writes the data as CSV: `user,item,rating`, or the features `x1`, `x2`, … and the target `y`.
+    /// Writes the data as CSV: `user,item,rating`; the features `x1`, `x2`, … and the target `y`; or `source,target`.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -83,6 +93,11 @@ impl Made {
         match &self.content {
             Content::Ratings(plan) => ratings(plan, out),
             Content::Samples(x, y) => samples(x, y, out),
+            Content::Sequences(made) => {
+                writeln!(out, "source,target")?;
+                let mut pairs = made.sources.iter().zip(&made.targets);
+                pairs.try_for_each(|(source, target)| writeln!(out, "{source},{target}"))
+            }
         }
     }
 }
@@ -144,5 +159,20 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         assert!(text.starts_with("x1,y\n") && text.lines().count() == 4, "{text}");
         assert_eq!((made.units, made.count), ("samples", 3));
+    }
+    #[test]
+    fn pairs_are_a_table_of_sources_and_targets() {
+        let request: MakeRequest =
+            serde_json::from_str(r#"{"sequences": {"count": 4, "task": "addition"}}"#).unwrap();
+        let mut text = Vec::new();
+        let made = request.make().unwrap();
+        made.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0] == "source,target" && lines.len() == 5 && lines[1].contains('+'),
+            "{text}"
+        );
+        assert_eq!((made.units, made.count), ("pairs", 4));
     }
 }

@@ -116,9 +116,48 @@ fn texts_are_translated() {
     assert_eq!((&found[0]["source"], &found[0]["target"]), (&"9".into(), &"1001".into()));
     let found = folder.json("evaluate m.gradus pairs.txt");
     assert!(found["value"].as_f64().unwrap() < 0.1, "{found}");
+    let exact = &found["further"][0];
+    assert_eq!((&exact["metric"], &exact["value"]), (&"exact match".into(), &1.0.into()));
+    assert!(exact["interval"]["low"].as_f64().unwrap() > 0.9 && exact["interval"]["high"] == 1.0);
+    folder.write("half.txt", "9\t1001\n42\tno\n");
+    let half = folder.out("evaluate m.gradus half.txt");
+    assert!(half.contains("exact match") && half.contains("0.5"), "{half}");
     let (code, _, message) = folder.run("translate m.gradus");
     assert!(code != Some(0) && message.contains("--data"), "{message}");
     folder.write("bad.txt", "1\t2\nno tab\n");
     let (code, _, message) = folder.run("fit seq2seq bad.txt -o b.gradus");
     assert!(code != Some(0) && message.contains("line 2"), "{message}");
+}
+
+#[test]
+fn pairs_are_made_to_learn_from() {
+    let folder = Folder::empty();
+    let made = folder.out("make sequences --task addition --count 30 --length 2 --seed 4");
+    assert!(made.starts_with("source,target\n") && made.lines().count() == 31, "{made}");
+    for line in made.lines().skip(1) {
+        let (source, target) = line.split_once(',').unwrap();
+        let sum: u32 = source.split('+').map(|part| part.parse::<u32>().unwrap()).sum();
+        assert_eq!(sum.to_string(), target);
+    }
+    folder.out("make sequences --task sort --count 40 -o s.csv");
+    let small = "--layers 1 --dimension 16 --heads 2 --max-iter 3";
+    folder.out(&format!("fit seq2seq s.csv -o m.gradus {small}"));
+    assert!(folder.out("evaluate m.gradus s.csv").contains("exact match"));
+    let refused = folder.err("make sequences --task sort --length 1 --count 14");
+    assert!(refused.contains("count") && refused.contains("13"), "{refused}");
+}
+
+/// With its defaults a translator learns to reverse and to sort words and to add numbers.
+#[test]
+#[ignore = "takes minutes: ./check long"]
+fn defaults_learn_to_reverse_sort_and_add() {
+    for task in ["reverse", "sort", "addition"] {
+        let folder = Folder::empty();
+        folder.out(&format!("make sequences --task {task} --count 22000 --seed 1 -o all.csv"));
+        folder.out("split all.csv --rows --holdout 0.1 -o train.csv --test test.csv");
+        folder.out("fit seq2seq train.csv -o m.gradus -q");
+        let found = folder.json("evaluate m.gradus test.csv");
+        let exact = found["further"][0]["value"].as_f64().unwrap();
+        assert!(found["further"][0]["metric"] == "exact match" && exact > 0.99, "{task}: {found}");
+    }
 }

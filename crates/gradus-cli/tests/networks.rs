@@ -131,3 +131,56 @@ fn an_autoencoder_transforms_and_draws_what_comes_back() {
     let refused = folder.err("fit autoencoder t.csv --architecture convolutional -o n.gradus");
     assert!(refused.contains("no pixels"), "{refused}");
 }
+
+#[test]
+fn images_and_labels_that_do_not_fit_are_refused_by_cause() {
+    let folder = Folder::empty();
+    let picture = |pixel: usize| format!("P2 4 4 255 {}", format!("{pixel} ").repeat(16));
+    for name in ["dark", "light"] {
+        std::fs::create_dir_all(folder.file(&format!("pictures/{name}"))).unwrap();
+    }
+    for at in 0..20 {
+        folder.write(&format!("pictures/dark/{at}.pgm"), picture(at));
+        folder.write(&format!("pictures/light/{at}.pgm"), picture(200 + at));
+    }
+    let fit = "fit cnn pictures --channels 4 --max-iter 4 -o m.gradus --force";
+    folder.out(fit);
+    // A label that training did not have counts as wrong, and is said.
+    std::fs::create_dir_all(folder.file("new/grey")).unwrap();
+    folder.write("new/grey/1.pgm", picture(128));
+    let found = folder.json("evaluate m.gradus new");
+    assert_eq!(found["unknown"], 1, "{found}");
+    // Images of another size than those of training, and of two sizes.
+    std::fs::create_dir_all(folder.file("large/dark")).unwrap();
+    folder.write("large/dark/1.pgm", format!("P2 5 4 255 {}", "7 ".repeat(20)));
+    let refused = folder.err("predict m.gradus large");
+    assert!(refused.contains("4 × 4") && refused.contains("4 × 5"), "{refused}");
+    folder.write("pictures/dark/99.pgm", format!("P2 5 4 255 {}", "7 ".repeat(20)));
+    let refused = folder.err(fit);
+    assert!(refused.contains("99.pgm") && refused.contains("one size"), "{refused}");
+    // A picture that is none.
+    std::fs::remove_file(folder.file("pictures/dark/99.pgm")).unwrap();
+    folder.write("pictures/light/broken.jpg", [0xff, 0xd8, 0xff, 0xe0, 0, 16, 1]);
+    let refused = folder.err(fit);
+    assert!(refused.contains("broken.jpg"), "{refused}");
+}
+
+#[test]
+fn a_fit_whose_loss_is_lost_keeps_its_last_good_checkpoint() {
+    let folder = with_table();
+    // The rate rises with every step until the loss is no number.
+    let rising = "--optimizer sgd --learning-rate 10 --warm-up 0.9 --clip-norm 0 --max-iter 200";
+    let words = format!("fit mlpregressor t.csv --target a --ignore kind {rising} --patience 0");
+    let refused =
+        folder.err(&format!("{words} --checkpoint c.checkpoint --checkpoint-every 0 -o m.gradus"));
+    for part in ["batch", "epoch", "learning", "last good state"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(!folder.file("m.gradus").exists());
+    let kept = std::fs::read(folder.file("c.checkpoint")).unwrap();
+    let mut file = gradus_file::Reader::from_bytes(kept).unwrap();
+    let mut tensors = file.tensors().into_iter();
+    let (name, ..) = tensors.find(|(name, ..)| name.ends_with("weights.output.bias")).unwrap();
+    let bias: Vec<f32> = file.tensor(&name, &[1]).unwrap();
+    assert!(bias[0].is_finite());
+}

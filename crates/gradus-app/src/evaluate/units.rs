@@ -4,12 +4,13 @@ use super::EvaluateRequest;
 use crate::App;
 use crate::data::Source;
 use crate::predict::text_column;
+use gradus::text::TextPairs;
 use gradus_base::Result;
 use gradus_core::dataset::{DataKind as _, Dataset, RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params;
 use gradus_data::{Samples, Target};
-use gradus_metrics::bounds::{Bootstrap, Interval};
+use gradus_metrics::bounds::{Bootstrap, Interval, proportion};
 use gradus_metrics::clustering::{Agreement, Shape, Silhouette};
 use gradus_metrics::topics::{Coherence, OTHER};
 use gradus_select::{PER_TOKEN, UnitLosses, further_losses, unit_losses};
@@ -93,11 +94,27 @@ fn clusters(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Option<ClustersAns
 pub struct UnitsScore {
     /// The name of the measure.
     pub metric: &'static str,
-    /// The value of the measure; smaller is better.
+    /// The value of the measure; smaller is better, except of `exact match`.
     pub value: f64,
     /// The 95 % interval of the true value.
     pub interval: Interval,
 }
+
+/// The share of the pairs whose target is what a model that translates makes of the source, token by token.
+fn exact_match(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Option<UnitsScore>> {
+    let (Some(model), Some(pairs)) = (fitted.model.translator(), data.downcast_ref::<TextPairs>())
+    else {
+        return Ok(None);
+    };
+    let found = model.translate(&pairs.sources(), 1)?;
+    let exact = found.iter().zip(pairs.targets()).filter(|(found, target)| found == target);
+    let (exact, n) = (exact.count(), found.len());
+    let interval = proportion(exact as u64, n as u64, LEVEL)?;
+    Ok(Some(UnitsScore { metric: "exact match", value: exact as f64 / n as f64, interval }))
+}
+
+/// The level of intervals.
+const LEVEL: f64 = 0.95;
 
 /// The mean of losses, or its root.
 fn score(losses: &UnitLosses) -> Result<UnitsScore> {
@@ -153,7 +170,8 @@ pub(super) fn evaluate(
     let losses = unit_losses(fitted, data.as_ref())?;
     let UnitsScore { metric, value, interval } = score(&losses)?;
     let further = further_losses(fitted, data.as_ref())?;
-    let further = further.iter().map(score).collect::<Result<_>>()?;
+    let mut further = further.iter().map(score).collect::<Result<Vec<_>>>()?;
+    further.extend(exact_match(fitted, data.as_ref())?);
     let mut point_estimates = topic_measures(fitted, data.as_ref(), value)?;
     if metric == PER_TOKEN {
         point_estimates.push(("perplexity", value.exp()));

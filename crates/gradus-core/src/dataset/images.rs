@@ -17,8 +17,9 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ImagesFile {
-    /// File of the labels: IDX, a NumPy array, or a label a line. By default sub-folders are labels, or the IDX file
-    /// of labels beside the IDX file of images.
+    /// File of the labels: IDX, a NumPy array, or a label a line; `coarse` for the coarse labels of CIFAR-100. By default
+    /// sub-folders are labels, the labels in files of CIFAR (the fine ones of CIFAR-100), or the IDX file of labels beside the
+    /// IDX file of images.
     pub labels: Option<String>,
 }
 

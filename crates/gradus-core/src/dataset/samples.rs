@@ -124,6 +124,9 @@ pub struct FileFeatures {
     pub rows: Vec<u32>,
 }
 
+/// The value of option `labels` for the coarse labels of CIFAR-100.
+const COARSE: &str = "coarse";
+
 impl TableFile {
     fn read(
         &self,
@@ -196,6 +199,10 @@ impl TableFile {
             None => None,
         };
         let Some(file) = file else { return Ok(images) };
+        // A file of this name comes first.
+        if file.as_os_str() == COARSE && !file.exists() {
+            return images.with_labels(Images::coarse_labels(path)?);
+        }
         let labels = Images::read_labels(&file)?;
         images.with_labels(labels).map_err(|error| Error::format(&file, error.to_string()))
     }

@@ -46,8 +46,8 @@ pub struct TableFile {
     pub on_error: OnError,
     /// Column of the weights.
     pub weight_column: Option<String>,
-    /// File of the labels of images: IDX, a NumPy array, or a label a line. By default sub-folders are labels, or the
-    /// IDX file of labels beside the IDX file of images.
+    /// File of the labels of images: IDX, a NumPy array, or a label a line; `coarse` for the coarse labels of CIFAR-100. By
+    /// default sub-folders are labels, the labels in files of CIFAR, or the IDX file of labels beside the IDX file of images.
     pub labels: Option<String>,
 }
 

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `folder.rs` | a folder of pictures, whose sub-folders are classes |
 //! | `idx.rs` | IDX files, as those of MNIST |
+//! | `cifar.rs` | the binary files of CIFAR-10 and CIFAR-100 |
 //! | `png.rs`, `jpeg.rs`, `pnm.rs` | one picture |
 
+mod cifar;
 mod folder;
 mod idx;
 mod jpeg;
@@ -176,12 +178,21 @@ impl Images {
     }
 
     /// Reads images: a folder of pictures (PNG, JPEG, PGM and PPM; sub-folders are labels), an IDX file, or a NumPy
-    /// array (`.npy`) of images × height × width, or × channels. IDX files and arrays may be compressed. What
-    /// was left out is said in `remarks`.
+    /// array (`.npy`) of images × height × width, or × channels; a binary file of CIFAR (`.bin`), or the folder with the
+    /// batches to learn from. Files may be compressed. The label of an image of CIFAR-100 is the fine one. What was left out
+    /// is said in `remarks`.
     ///
     /// # Errors
     /// If there are no images, they differ in size, or a file is broken.
     pub fn read(path: &Path, remarks: &mut Vec<String>) -> Result<Self> {
+        let cifar = Self::cifar_files(path);
+        if !cifar.is_empty() {
+            if path.is_dir() {
+                let n = cifar.len();
+                remarks.push(format!("{}: {n} files of CIFAR to learn from", path.display()));
+            }
+            return cifar::read(&cifar, cifar::Label::Fine);
+        }
         if path.is_dir() {
             return folder::read(path, remarks);
         }
@@ -192,9 +203,37 @@ impl Images {
         idx::images(path, &bytes)
     }
 
-    /// Whether a path is one that [`read`](Self::read) takes: a folder that holds a picture, an IDX file, or an array
-    /// of three or four axes (one of two is a matrix of features).
+    /// The binary files of CIFAR at a path: itself by its name, or the batches in a folder without pictures.
+    fn cifar_files(path: &Path) -> Vec<PathBuf> {
+        match path.is_dir() {
+            true if folder::has_pictures(path) => Vec::new(),
+            true => cifar::batches(path),
+            false if cifar::is_named(path) => vec![path.to_owned()],
+            false => Vec::new(),
+        }
+    }
+
+    /// The coarse labels of images of CIFAR-100, instead of the fine ones.
+    ///
+    /// # Errors
+    /// If the path is no file or folder of CIFAR-100.
+    pub fn coarse_labels(path: &Path) -> Result<Vec<String>> {
+        let files = Self::cifar_files(path);
+        if files.is_empty() {
+            return Err(Error::format(
+                path,
+                "has no coarse labels: it is no binary file of CIFAR-100",
+            ));
+        }
+        Ok(cifar::read(&files, cifar::Label::Coarse)?.labels.unwrap_or_default())
+    }
+
+    /// Whether a path is one that [`read`](Self::read) takes: a folder that holds a picture, an IDX file, a file of CIFAR, or an
+    /// array of three or four axes (one of two is a matrix of features).
     pub fn are_at(path: &Path) -> bool {
+        if !Self::cifar_files(path).is_empty() {
+            return true;
+        }
         if path.is_dir() {
             return folder::has_pictures(path);
         }

@@ -275,3 +275,82 @@ fn arrays_of_numpy() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+/// Records of CIFAR: image `i` has the red `i`, the green of its place in the row, and the blue of its row.
+fn records(labels: &[&[u8]]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for (image, labels) in labels.iter().enumerate() {
+        file.extend_from_slice(labels);
+        file.extend([image as u8; 1024]);
+        file.extend((0..1024).map(|at| (at % 32) as u8));
+        file.extend((0..1024).map(|at| (at / 32) as u8));
+    }
+    file
+}
+
+#[test]
+fn binary_files_of_cifar() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test_batch.bin");
+    let ten = records(&[&[3], &[9]]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    std::io::Write::write_all(&mut packed, &ten).unwrap();
+    fs::write(folder.path().join("test_batch.bin.gz"), packed.finish().unwrap()).unwrap();
+    fs::write(&path, &ten).unwrap();
+    for path in [path.clone(), folder.path().join("test_batch.bin.gz")] {
+        assert!(Images::are_at(&path));
+        let images = read(&path).unwrap();
+        assert_eq!((images.len(), images.shape()), (2, shape(32, 32, 3)));
+        assert_eq!(images.labels().unwrap(), ["3", "9"]);
+        let Pixels::Bytes(bytes) = images.pixels() else { panic!("{images:?}") };
+        // Row 2, column 5 of the second image.
+        assert_eq!(bytes[3 * (1024 + 2 * 32 + 5)..][..3], [1, 5, 2]);
+    }
+    // A folder of batches is what there is to learn from; those to test on are not part of it.
+    assert!(!Images::are_at(folder.path()));
+    fs::write(folder.path().join("data_batch_2.bin"), records(&[&[2]])).unwrap();
+    fs::write(folder.path().join("data_batch_1.bin"), records(&[&[1]])).unwrap();
+    assert!(Images::are_at(folder.path()));
+    let mut remarks = Vec::new();
+    let all = Images::read(folder.path(), &mut remarks).unwrap();
+    assert_eq!(all.labels().unwrap(), ["1", "2"]);
+    assert!(remarks[0].contains("2 files"), "{remarks:?}");
+    let error = Images::coarse_labels(&path).unwrap_err().to_string();
+    assert!(error.contains("one label"), "{error}");
+    let error = Images::coarse_labels(&folder.path().join("x.npy")).unwrap_err().to_string();
+    assert!(error.contains("no binary file"), "{error}");
+}
+
+#[test]
+fn cifar_100_has_two_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("train.bin");
+    fs::write(&path, records(&[&[19, 99], &[0, 7], &[4, 0]])).unwrap();
+    assert_eq!(read(&path).unwrap().labels().unwrap(), ["99", "7", "0"]);
+    assert_eq!(Images::coarse_labels(&path).unwrap(), ["19", "0", "4"]);
+    assert_eq!(read(folder.path()).unwrap().len(), 3);
+    // Of both kinds in one folder nothing is made.
+    fs::write(folder.path().join("data_batch_1.bin"), records(&[&[1]])).unwrap();
+    assert!(said(folder.path()).contains("2 labels an image"));
+}
+
+#[test]
+fn broken_files_of_cifar_say_their_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data_batch_1.bin");
+    for file in [records(&[&[1], &[2]])[..6145].to_vec(), Vec::new(), vec![0; 100]] {
+        fs::write(&path, &file).unwrap();
+        let error = said(&path);
+        let length = gradus_base::text::grouped(file.len());
+        assert!(error.contains(&length) && error.contains("3,073"), "{error}");
+    }
+    for (file, part) in [
+        (records(&[&[1], &[10]]), "label 10 in image 2, where labels are below 10"),
+        (records(&[&[1, 2], &[20, 3]]), "label 20 in image 2, where labels are below 20"),
+        (records(&[&[1, 100]]), "label 100 in image 1, where labels are below 100"),
+    ] {
+        fs::write(&path, file).unwrap();
+        let error = said(&path);
+        assert!(error.contains(part), "{error}");
+    }
+}

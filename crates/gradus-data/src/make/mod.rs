@@ -10,18 +10,21 @@
 //! | [`LowRankSpec`] | a low-rank matrix, seen in part and through noise |
 //! | [`RegressionSpec`] | a linear target, value or class, with known coefficients |
 //! | [`BlobsSpec`] | Gaussian clouds around known centres |
+//! | [`SequencesSpec`] | texts, and what a function makes of them |
 
 mod blobs;
 mod choose;
 mod low_rank;
 mod ratings;
 mod regression;
+mod sequences;
 mod titles;
 
 pub use blobs::{BlobsSpec, MadeBlobs};
 pub use low_rank::{Coherence, LowRankSpec, MadeLowRank};
 pub use ratings::{ItemIds, MadeRatings, RatingsBlock, RatingsMaker, RatingsSpec, RatingsTruth};
 pub use regression::{MadeRegression, RegressionSpec, TargetKind};
+pub use sequences::{MadeSequences, SequenceTask, SequencesSpec};
 pub use titles::genre_name;
 
 use gradus_base::{Error, Result};

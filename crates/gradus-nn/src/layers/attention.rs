@@ -256,7 +256,18 @@ impl Attention {
         memory: Tensor<3>,
         mask: &Mask,
     ) -> Tensor<3> {
-        self.outputs(weights, self.queries(weights, x), self.key_values(weights, memory), mask)
+        let ([n, length, d], [_, keys, _], e) = (x.dims(), memory.dims(), self.features);
+        let (w, b) = (weights.get(self.weight, [3 * e, e]), weights.flat(self.bias));
+        let rows = [(x, length), (memory.clone(), keys), (memory, keys)];
+        let mut parts = rows.into_iter().enumerate().map(|(at, (x, length))| {
+            let w = w.clone().narrow(0, at * e, e);
+            let b = b.clone().narrow(0, at * e, e);
+            let y = ops::linear(x.reshape([n * length, d]), w, Some(b), Activation::Identity);
+            y.reshape([n, length, e])
+        });
+        let [q, k, v] = std::array::from_fn(|_| parts.next().expect("three parts"));
+        let y = ops::attention(q, k, v, &mask.operation(self.heads, 1));
+        self.output.forward(weights, y.reshape([n * length, e])).reshape([n, length, e])
     }
 }
 
@@ -282,6 +293,15 @@ pub struct BlockShape {
 /// The deviation of initial weights, as in BERT, GPT-2 and the vision transformer.
 pub const INIT: f32 = 0.02;
 
+/// What a block with cross-attention attends to.
+#[derive(Clone, Copy)]
+enum Seen<'a> {
+    /// The outputs of an encoder, whose keys and values are computed.
+    Positions(&'a Tensor<3>),
+    /// Keys and values that were computed before.
+    KeyValues(&'a KeyValues),
+}
+
 /// A block of a transformer with the normalisation first (pre-norm): `x + attention(norm(x))`, then (with a memory) the same with
 /// cross-attention, then `x + perceptron(norm(x))`. The tensors are those of PyTorch's `TransformerEncoderLayer` and
 /// `TransformerDecoderLayer` with `norm_first=True`.
@@ -302,9 +322,17 @@ impl Block {
     /// # Panics
     /// If the number of features is not a multiple of the number of heads.
     pub fn new(layout: &mut Layout, name: &str, shape: &BlockShape) -> Self {
+        Self::with_init(layout, name, shape, INIT)
+    }
+
+    /// A block whose matrices begin with this standard deviation.
+    ///
+    /// # Panics
+    /// If the number of features is not a multiple of the number of heads.
+    pub fn with_init(layout: &mut Layout, name: &str, shape: &BlockShape, init: f32) -> Self {
         let BlockShape { features, heads, hidden, depth, activation, dropout, cross } = *shape;
-        let inner = Init::Normal(INIT);
-        let residual = Init::Normal(INIT / (2.0 * depth.max(1) as f32).sqrt());
+        let inner = Init::Normal(init);
+        let residual = Init::Normal(init / (2.0 * depth.max(1) as f32).sqrt());
         let sizes = (features, heads);
         layout.within(name, |layout| {
             let attention = Attention::new(layout, "self_attn", sizes, (inner, residual));
@@ -348,10 +376,7 @@ impl Block {
         memory: Option<(&Tensor<3>, &Mask)>,
         pass: &Pass,
     ) -> Tensor<3> {
-        let seen = memory.and_then(|(memory, mask)| {
-            self.memory(weights, memory.clone()).map(|seen| (seen, mask))
-        });
-        let memory = seen.as_ref().map(|(seen, mask)| (seen, *mask));
+        let memory = memory.map(|(memory, mask)| (Seen::Positions(memory), mask));
         self.steps(weights, x, (&mut None, mask), memory, pass)
     }
 
@@ -367,6 +392,7 @@ impl Block {
         memory: Option<(&KeyValues, &Mask)>,
     ) -> Tensor<3> {
         let mut held = Some(cache.take());
+        let memory = memory.map(|(seen, mask)| (Seen::KeyValues(seen), mask));
         let y = self.steps(weights, x, (&mut held, mask), memory, &Pass::predicting());
         *cache = held.flatten();
         y
@@ -393,7 +419,7 @@ impl Block {
         weights: &Weights,
         x: Tensor<3>,
         (cache, mask): (&mut Option<Option<KeyValues>>, &Mask),
-        memory: Option<(&KeyValues, &Mask)>,
+        memory: Option<(Seen<'_>, &Mask)>,
         pass: &Pass,
     ) -> Tensor<3> {
         let z = each_position(x.clone(), |x| self.norms.0.forward(weights, x));
@@ -411,8 +437,15 @@ impl Block {
         let mut x = x + dropout(y, self.dropout, pass);
         if let (Some((norm, attention)), Some((seen, mask))) = (&self.cross, memory) {
             let z = each_position(x.clone(), |x| norm.forward(weights, x));
-            let queries = attention.queries(weights, z);
-            let y = attention.outputs(weights, queries, seen.clone(), mask);
+            let y = match seen {
+                Seen::Positions(memory) => {
+                    attention.forward_cross(weights, z, memory.clone(), mask)
+                }
+                Seen::KeyValues(seen) => {
+                    let queries = attention.queries(weights, z);
+                    attention.outputs(weights, queries, seen.clone(), mask)
+                }
+            };
             x = x + dropout(y, self.dropout, pass);
         }
         let y = each_position(x.clone(), |x| {

@@ -21,11 +21,14 @@ use gradus_core::params::Params;
 use gradus_core::report::Choice;
 use gradus_data::Samples;
 
-/// Steps that a fit should take at least, where the number of epochs is left out.
-const STEPS: usize = 6_000;
+/// Steps that a fit should take at least, where the number of epochs is left out; against perturbations, which take longer to learn.
+const STEPS: (usize, usize) = (1_500, 6_000);
 
-/// The fewest and the most epochs of a fit, where their number is left out.
-const EPOCHS: (usize, usize) = (20, 200);
+/// The fewest and the most epochs of a fit, where their number is left out; against perturbations.
+const EPOCHS: ((usize, usize), (usize, usize)) = ((10, 50), (20, 200));
+
+/// Epochs without a better held-out score after which a fit ends, as scikit-learn's `n_iter_no_change`.
+const PATIENCE: usize = 10;
 
 gradus_core::params! { [shared]
     /// Multi-layer perceptron: a network that predicts classes from features.
@@ -115,7 +118,7 @@ impl Default for Mlp {
             adversarial_steps: 7,
             trades: 0.0,
             max_iter: None,
-            patience: 0,
+            patience: PATIENCE,
             restarts: 1,
             validation_fraction: 0.1,
             refit: true,
@@ -187,16 +190,19 @@ fn batch_size(n: usize) -> usize {
     }
 }
 
-/// The length of steps for so many samples: few are learned by heart in a few long steps.
-fn learning_rate(optimizer: OptimizerKind, n: usize) -> f64 {
+/// The length of steps for so many samples: few are learned by heart in a few long steps. Against perturbations steps are shorter,
+/// and more.
+fn learning_rate(optimizer: OptimizerKind, n: usize, is_adversarial: bool) -> f64 {
     let rate = match n {
-        0..1_000 => 5e-4,
-        1_000..10_000 => 1e-3,
-        _ => 2e-3,
+        0..1_000 => 2.5e-3,
+        1_000..10_000 => 5e-3,
+        _ => 1e-2,
     };
-    match optimizer {
-        OptimizerKind::Adam => rate,
-        OptimizerKind::Sgd => 10.0 * rate,
+    match (optimizer, is_adversarial) {
+        (OptimizerKind::Adam, false) => rate,
+        (OptimizerKind::Adam, true) => rate / 5.0,
+        (OptimizerKind::Sgd, false) => 4.0 * rate,
+        (OptimizerKind::Sgd, true) => 2.0 * rate,
     }
 }
 
@@ -233,17 +239,22 @@ macro_rules! perceptron {
 
             fn training(&self, n: usize) -> Training {
                 let batch = self.batch_size.unwrap_or_else(|| batch_size(n)).min(n.max(1));
-                let planned = || plan_epochs(n, batch, STEPS, EPOCHS);
+                let is_adversarial = self.adversary().is_some();
+                let (least, range) = match is_adversarial {
+                    false => (STEPS.0, EPOCHS.0),
+                    true => (STEPS.1, EPOCHS.1),
+                };
+                let planned = || plan_epochs(n, batch, least, range);
                 let epochs = self.schedule.iterations(self.max_iter, planned);
                 let mut chosen = Vec::new();
                 if self.max_iter.is_none() {
-                    let reason = format!("about {STEPS} steps, from {} to {} epochs", EPOCHS.0, EPOCHS.1);
+                    let reason = format!("about {least} steps, from {} to {} epochs", range.0, range.1);
                     chosen.push(Choice::new("max_iter", epochs as f64, reason));
                 }
                 if self.batch_size.is_none() {
                     chosen.push(Choice::new("batch_size", batch as f64, format!("{n} samples")));
                 }
-                let rate = self.schedule.rate(self.learning_rate, learning_rate(self.optimizer, n));
+                let rate = self.schedule.rate(self.learning_rate, learning_rate(self.optimizer, n, is_adversarial));
                 if self.learning_rate.is_none() {
                     chosen.push(Choice::new("learning_rate", rate, format!("{n} samples")));
                 }

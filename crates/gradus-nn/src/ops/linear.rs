@@ -3,7 +3,7 @@
 use super::activation::{
     composed as activated, from_value, gradient as activation_gradient, in_place, values,
 };
-use super::pieces::{rows, total};
+use super::pieces::{rows_of_product, total};
 use super::{CpuOp, CpuTensor, apply};
 use crate::device::is_cpu;
 use crate::layers::Activation;
@@ -75,11 +75,12 @@ impl Linear {
         let b = bias.map(CpuTensor::values);
         let mut before = vec![0.0; n * outputs];
         let mut after = vec![0.0; if from_value(self.0) { 0 } else { n * outputs }];
-        let block = rows(n) * outputs.max(1);
+        let rows = rows_of_product(n, inputs * outputs);
+        let block = rows * outputs.max(1);
         let mut others = after.chunks_mut(block);
         let pieces: Vec<_> = before.chunks_mut(block).map(|piece| (piece, others.next())).collect();
         parallel::each(pieces.into_iter().enumerate(), |(at, (piece, after))| {
-            let first = at * rows(n);
+            let first = at * rows;
             let some = piece.len() / outputs;
             let a = Factor::new(&a[first * inputs..], inputs);
             let w = Factor::new(&w, inputs).transpose();
@@ -103,7 +104,7 @@ impl Linear {
         let (x, w, at, by) =
             (saved.x.values(), saved.weight.values(), saved.at.values(), by.values());
         let mut dx = vec![0.0; if needed[0] { n * inputs } else { 0 }];
-        let block = rows(n);
+        let block = rows_of_product(n, inputs * outputs);
         // First by rows of samples: the gradient before the activation function, that of the bias, and that of x.
         let mut before = if self.0 == Activation::Identity { Vec::new() } else { by.to_vec() };
         let mut of_x = dx.chunks_mut((block * inputs).max(1));
@@ -127,7 +128,7 @@ impl Linear {
         // Then by rows of the weights, over all samples.
         let dw = needed[1].then(|| {
             let mut dw = vec![0.0; outputs * inputs];
-            let block = rows(outputs);
+            let block = rows_of_product(outputs, inputs * n);
             parallel::each(dw.chunks_mut((block * inputs).max(1)).enumerate(), |(piece, dw)| {
                 let some = dw.len() / inputs;
                 let by =

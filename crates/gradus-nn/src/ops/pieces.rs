@@ -12,6 +12,17 @@ pub(super) fn rows(n: usize) -> usize {
     n.div_ceil(pieces).max(1)
 }
 
+/// Multiplications that make a piece of a product worth a thread: some fifty microseconds.
+const WORK: usize = 2_000_000;
+
+/// Rows of one piece of a product with `n` rows, each of which takes so many multiplications: up to eight pieces, or as many as make
+/// pieces of 256 rows, where there is work for as many threads, and one where there is little. A piece has 32 rows at least.
+pub(super) fn rows_of_product(n: usize, each: usize) -> usize {
+    let by_work = n.saturating_mul(each) / WORK;
+    let pieces = by_work.min(n / 32).clamp(1, (n / 256).max(8));
+    n.div_ceil(pieces).max(1)
+}
+
 /// Rows of one piece of a pass over rows of `width` numbers.
 pub(super) fn rows_of(width: usize) -> usize {
     (CHUNK / width.max(1)).max(1)

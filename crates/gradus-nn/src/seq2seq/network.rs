@@ -2,8 +2,7 @@
 
 use crate::device::numbers;
 use crate::layers::{
-    Activation, Block, BlockShape, Embedding, KeyValues, LayerNorm, Mask, Pass, attention::INIT,
-    dropout,
+    Activation, Block, BlockShape, Embedding, KeyValues, LayerNorm, Mask, Pass, dropout,
 };
 use crate::lm::LmArchitecture;
 use crate::ops;
@@ -18,7 +17,8 @@ pub struct Seq2SeqNetwork {
     dimension: usize,
     context: usize,
     tokens: Embedding,
-    source_places: Embedding,
+    /// Places of a source, counted from its begin and from its end.
+    source_places: [Embedding; 2],
     target_places: Embedding,
     encoder: Vec<Block>,
     encoder_norm: LayerNorm,
@@ -43,7 +43,10 @@ impl Seq2SeqNetwork {
         architecture.check()?;
         let LmArchitecture { tokens, context, dimension, heads, layers, dropout, .. } =
             *architecture;
-        let init = Init::Normal(INIT);
+        // Entries of matrices and vectors have variance 1 / dimension, so that a product with a normalised position has variance 1.
+        // The 0.02 of BERT and GPT-2 is that of much larger dimensions; with it addition takes twice the steps.
+        let deviation = 1.0 / (dimension as f32).sqrt();
+        let init = Init::Normal(deviation);
         let shape = |cross| BlockShape {
             features: dimension,
             heads,
@@ -55,12 +58,14 @@ impl Seq2SeqNetwork {
         };
         let places = (context, dimension);
         let blocks = |layout: &mut Layout, cross| -> (Vec<Block>, LayerNorm) {
-            let make = |at| Block::new(layout, &format!("layers.{at}"), &shape(cross));
+            let make =
+                |at| Block::with_init(layout, &format!("layers.{at}"), &shape(cross), deviation);
             let blocks = (0..layers).map(make).collect();
             (blocks, LayerNorm::new(layout, "norm", dimension))
         };
         let tokens = Embedding::new(layout, "token_embedding", (tokens, dimension), init);
-        let source_places = Embedding::new(layout, "source_position_embedding", places, init);
+        let source_places = ["source_position_embedding", "source_end_embedding"]
+            .map(|name| Embedding::new(layout, name, places, init));
         let target_places = Embedding::new(layout, "target_position_embedding", places, init);
         let (encoder, encoder_norm) = layout.within("encoder", |layout| blocks(layout, false));
         let (decoder, decoder_norm) = layout.within("decoder", |layout| blocks(layout, true));
@@ -83,17 +88,17 @@ impl Seq2SeqNetwork {
         self.context
     }
 
-    fn embed(
+    /// Vectors of tokens and of their places, the first of which is `first`.
+    fn embedded(
         &self,
         weights: &Weights,
         (tokens, n): (&[u32], usize),
         (places, first): (&Embedding, usize),
-        pass: &Pass,
     ) -> Tensor<3> {
         let length = tokens.len() / n;
         let x = self.tokens.forward(weights, tokens).reshape([n, length, self.dimension]);
         let at: Vec<u32> = (first as u32..(first + length) as u32).collect();
-        dropout(x + places.forward(weights, &at).unsqueeze::<3>(), self.dropout, pass)
+        x + places.forward(weights, &at).unsqueeze::<3>()
     }
 
     fn norm(&self, norm: &LayerNorm, weights: &Weights, x: Tensor<3>) -> Tensor<3> {
@@ -108,8 +113,17 @@ impl Seq2SeqNetwork {
     pub fn encode(&self, weights: &Weights, sources: &[&[u32]], pass: &Pass) -> Memory {
         let lengths: Vec<usize> = sources.iter().map(|source| source.len()).collect();
         let tokens = padded(sources);
+        let (n, length) = (sources.len(), tokens.len() / sources.len());
+        let [from_begin, from_end] = &self.source_places;
+        // How many tokens of the source come behind; padding is not looked at.
+        let behind: Vec<u32> = lengths
+            .iter()
+            .flat_map(|source| (1..=length).map(move |at| source.saturating_sub(at) as u32))
+            .collect();
+        let ends = from_end.forward(weights, &behind).reshape([n, length, self.dimension]);
         let mask = Mask::lengths(lengths);
-        let mut x = self.embed(weights, (&tokens, sources.len()), (&self.source_places, 0), pass);
+        let x = self.embedded(weights, (&tokens, n), (from_begin, 0)) + ends;
+        let mut x = dropout(x, self.dropout, pass);
         for block in &self.encoder {
             x = block.forward(weights, x, &mask, None, pass);
         }
@@ -128,7 +142,8 @@ impl Seq2SeqNetwork {
         pass: &Pass,
     ) -> Tensor<2> {
         let tokens = padded(targets);
-        let mut x = self.embed(weights, (&tokens, targets.len()), (&self.target_places, 0), pass);
+        let x = self.embedded(weights, (&tokens, targets.len()), (&self.target_places, 0));
+        let mut x = dropout(x, self.dropout, pass);
         for block in &self.decoder {
             let memory = Some((&memory.outputs, &memory.mask));
             x = block.forward(weights, x, &Mask::causal(), memory, pass);
@@ -174,9 +189,7 @@ impl Seq2SeqNetwork {
             }
             let last = found.iter().map(|beam| beam.tokens.last().copied().unwrap_or(END_TOKEN));
             let last: Vec<u32> = last.collect();
-            let pass = Pass::predicting();
-            let mut x =
-                self.embed(weights, (&last, n * beams), (&self.target_places, place), &pass);
+            let mut x = self.embedded(weights, (&last, n * beams), (&self.target_places, place));
             for ((block, cache), seen) in self.decoder.iter().zip(&mut caches).zip(&seen) {
                 let memory = seen.as_ref().map(|seen| (seen, &mask));
                 x = block.forward_cached(weights, x, (cache, &Mask::causal()), memory);

@@ -1,6 +1,7 @@
 //! The fit of a network that predicts from features.
 
 use super::adversary::Perturber;
+use super::model::rows_at_once;
 use super::targets::{Held, Targets, Units, doubles};
 use super::{Adversary, Data, Features, Network, NetworkModel, Scaler, Training};
 use crate::device::{DeviceKind, tensor};
@@ -20,9 +21,6 @@ use gradus_data::{Dense, Samples, Target};
 use gradus_file::model::checksum;
 use std::borrow::Cow;
 use std::time::Instant;
-
-/// Rows that are scored at once.
-const ROWS: usize = 1024;
 
 /// A model that trains a [`Network`] on samples.
 pub trait Supervised: Fit {
@@ -152,11 +150,13 @@ pub fn fit<P: Supervised, D>(
         (Some(held), Some(_)) => Some(Targets::held_out(held)),
         _ => None,
     };
+    let is_perturbed = perturber.is_some();
     let task = SamplesTask::<P::Network> {
         model,
         layout: &layout,
         network: &network,
         scaler: &scaler,
+        scaled: scaled(features, &scaler, rows, is_perturbed),
         features,
         rows,
         targets: &targets,
@@ -200,7 +200,8 @@ pub fn fit<P: Supervised, D>(
         let scaler = params.scaler(data, &order);
         let whole = params.training(order.len());
         let epochs = ((share * whole.epochs as f64).round() as usize).max(1);
-        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, ..task };
+        let scaled = scaled(features, &scaler, &order, is_perturbed);
+        let task = SamplesTask { scaler: &scaler, scaled, rows: &order, held: None, ..task };
         let steps = epochs * order.len().div_ceil(whole.options.batch_size);
         let mut options_of_all = whole.options.shortened(steps);
         options_of_all.seed = options_of_all.seed.wrapping_add(start);
@@ -333,12 +334,29 @@ pub fn order_of(
     order
 }
 
+/// The most scaled features that are kept from one epoch to the next: 64 MB.
+const KEPT: usize = 1 << 24;
+
+/// The scaled features of all rows to learn from, where they are few: scaling each batch anew was a tenth of a fit of a table.
+/// Images are changed at random, and batches that are perturbed need features without a bound.
+fn scaled(
+    features: Features<'_>,
+    scaler: &Scaler,
+    rows: &[u32],
+    is_perturbed: bool,
+) -> Option<Vec<f32>> {
+    let few = rows.len().saturating_mul(scaler.len()) <= KEPT;
+    (few && !is_perturbed && features.matrix().is_some()).then(|| scaler.apply(features, rows))
+}
+
 /// The task of a network that predicts from features.
 struct SamplesTask<'a, N> {
     model: &'static str,
     layout: &'a Layout,
     network: &'a N,
     scaler: &'a Scaler,
+    /// The scaled features of `rows`, if they are kept.
+    scaled: Option<Vec<f32>>,
     features: Features<'a>,
     /// The rows to learn from.
     rows: &'a [u32],
@@ -368,24 +386,31 @@ impl<N: Network> Task for SamplesTask<'_, N> {
             let parts = (self.network, weights, self.scaler);
             return perturber.loss(parts, &z, (self.targets, &rows), pass);
         }
-        let x = tensor(
-            self.scaler.apply(self.features, &rows),
-            [rows.len(), self.scaler.len()],
-            &self.device,
-        );
-        let x = self.network.augment(x, pass);
+        let d = self.scaler.len();
+        let x = match &self.scaled {
+            Some(scaled) => {
+                let mut x = Vec::with_capacity(rows.len() * d);
+                units
+                    .iter()
+                    .for_each(|&unit| x.extend_from_slice(&scaled[unit as usize * d..][..d]));
+                x
+            }
+            None => self.scaler.apply(self.features, &rows),
+        };
+        let x = self.network.augment(tensor(x, [rows.len(), d], &self.device), pass);
         self.targets.loss(self.network.forward(weights, x, pass), &rows)
     }
 
     fn validate(&self, weights: &Weights) -> Option<f64> {
         let held = self.held?;
         let mut outputs = Vec::new();
-        for (at, rows) in held.rows.chunks(ROWS).enumerate() {
+        let at_once = rows_at_once(self.scaler.len());
+        for (at, rows) in held.rows.chunks(at_once).enumerate() {
             if let (Some(perturber), Some(targets)) = (self.perturber, self.held_targets) {
                 let z = self.scaler.unbounded(held.features, rows);
                 let parts = (self.network, weights, self.scaler);
                 let places: Vec<u32> =
-                    (0..rows.len()).map(|row| (at * ROWS + row) as u32).collect();
+                    (0..rows.len()).map(|row| (at * at_once + row) as u32).collect();
                 outputs.extend(doubles(perturber.outputs(parts, z, (targets, &places))));
                 continue;
             }

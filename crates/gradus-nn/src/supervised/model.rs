@@ -17,8 +17,11 @@ use gradus_file::{Reader, Writer};
 use gradus_text::Documents;
 use std::borrow::Cow;
 
-/// Rows that are predicted at once.
-const ROWS: usize = 1024;
+/// Rows that are predicted at once, of so many features: the outputs of the layers of a network for images are tens of times as large
+/// as the images.
+pub(super) fn rows_at_once(d: usize) -> usize {
+    ((1 << 18) / d.max(1)).clamp(32, 1024)
+}
 
 /// A fitted network that predicts numbers or classes from features.
 #[derive(Clone, Debug)]
@@ -68,7 +71,7 @@ impl<N: Network> NetworkModel<N> {
         let (n, k) = (features.n_rows(), N::shape(&self.architecture).1);
         let mut values = Vec::with_capacity(n * k);
         let rows: Vec<u32> = (0..n as u32).collect();
-        for rows in rows.chunks(ROWS) {
+        for rows in rows.chunks(rows_at_once(self.scaler.len())) {
             let x = tensor(
                 self.scaler.apply(features, rows),
                 [rows.len(), self.scaler.len()],
@@ -146,7 +149,7 @@ impl<N: Network> Gradient for NetworkModel<N> {
         let (n, d) = features.shape();
         let mut values = Vec::with_capacity(n * d);
         let rows: Vec<u32> = (0..n as u32).collect();
-        for rows in rows.chunks(ROWS) {
+        for rows in rows.chunks(rows_at_once(d)) {
             let x = tensor(self.scaler.apply(features, rows), [rows.len(), d], &Device::flex());
             let x = x.autodiff().require_grad();
             let outputs = self.network.forward(&self.weights, x.clone(), &Pass::predicting());
@@ -177,7 +180,8 @@ impl<N: Network> Gradient for NetworkModel<N> {
         let (mut scores, mut values) =
             (Vec::with_capacity(n * n_outputs), Vec::with_capacity(n * d));
         let all: Vec<u32> = (0..n as u32).collect();
-        for (part, rows) in all.chunks(ROWS).enumerate() {
+        let at_once = rows_at_once(d);
+        for (part, rows) in all.chunks(at_once).enumerate() {
             let x = tensor(self.scaler.apply(features, rows), [rows.len(), d], &Device::flex());
             let x = x.autodiff().require_grad();
             let outputs = self.network.forward(&self.weights, x.clone(), &Pass::predicting());
@@ -189,7 +193,7 @@ impl<N: Network> Gradient for NetworkModel<N> {
                 each.for_each(|(at, z)| *z = mean(at % k) + unit(at % k) * *z);
             }
             let found = Dense::new(rows.len(), n_outputs, found)?;
-            let by = weigh(part * ROWS, &found);
+            let by = weigh(part * at_once, &found);
             let weights: Vec<f32> = if binary {
                 by.values().iter().flat_map(|by| [-*by as f32, *by as f32]).collect()
             } else {

@@ -2,15 +2,15 @@
 
 use crate::device::{numbers, tensor};
 use crate::layers::{
-    Activation, Block, BlockShape, Embedding, LayerNorm, Linear, Mask, Pass, attention::INIT,
-    dropout,
+    Activation, Block, BlockShape, Embedding, LayerNorm, Linear, Mask, Pass, dropout,
 };
 use crate::lm::LmArchitecture;
 use crate::supervised::Network;
 use crate::weights::{Init, Layout, Weights};
 use burn::tensor::Tensor;
-use gradus_base::Result;
+use gradus_base::random::Stream;
 use gradus_base::text::grouped;
+use gradus_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Everything that determines the layers of a text classifier.
@@ -20,6 +20,9 @@ pub struct TextArchitecture {
     pub encoder: LmArchitecture,
     /// The number of classes.
     pub outputs: usize,
+    /// The probability with which a token is left out in training.
+    #[serde(default)]
+    pub token_dropout: f64,
 }
 
 /// An encoder, the mean over its positions, and a logit for each class.
@@ -34,6 +37,7 @@ pub struct TextNetwork {
     norm: LayerNorm,
     output: Linear,
     dropout: f64,
+    token_dropout: f64,
 }
 
 /// Texts that are predicted at once: attention needs the square of their length.
@@ -49,19 +53,33 @@ impl TextNetwork {
             value if value >= 1.0 && value < self.n_tokens as f32 => value as u32,
             _ => 0,
         };
-        let rows: Vec<Vec<u32>> =
-            given.chunks(width.max(1)).map(|row| row.iter().map(|x| token(*x)).collect()).collect();
-        // A text without tokens is one without a token in its first place.
-        let lengths: Vec<usize> = rows
-            .iter()
-            .map(|row| row.iter().rposition(|&token| token > 0).map_or(1, |at| at + 1))
+        // The tokens of each text with their places; a text without tokens is one without a token in its first place.
+        let mut rows: Vec<Vec<(u32, u32)>> = given
+            .chunks(width.max(1))
+            .map(|row| {
+                let length =
+                    row.iter().rposition(|x| token(*x) > 0).map_or(1, |at| at + 1).min(row.len());
+                row[..length].iter().map(|x| token(*x)).zip(0..).collect()
+            })
             .collect();
+        if pass.is_training() && self.token_dropout > 0.0 {
+            let mut stream = Stream::new(pass.seed(), "textclassifier.tokens", 0);
+            for row in &mut rows {
+                let first = row[0];
+                row.retain(|_| !stream.chance(self.token_dropout));
+                if row.is_empty() {
+                    row.push(first);
+                }
+            }
+        }
+        let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
         let longest = lengths.iter().copied().max().unwrap_or(1);
-        let tokens: Vec<u32> = rows.iter().flat_map(|row| row[..longest].iter().copied()).collect();
-        let places: Vec<u32> = (0..longest as u32).collect();
-        let x = self.tokens.forward(weights, &tokens).reshape([n, longest, self.dimension]);
-        let mut x = x + self.places.forward(weights, &places).unsqueeze::<3>();
-        x = dropout(x, self.dropout, pass);
+        let padded = rows.iter().flat_map(|row| {
+            row.iter().copied().chain(std::iter::repeat_n((0, 0), longest - row.len()))
+        });
+        let (tokens, places): (Vec<u32>, Vec<u32>) = padded.unzip();
+        let x = self.tokens.forward(weights, &tokens) + self.places.forward(weights, &places);
+        let mut x = dropout(x.reshape([n, longest, self.dimension]), self.dropout, pass);
         let shares: Vec<f32> = lengths
             .iter()
             .flat_map(|&length| {
@@ -86,11 +104,18 @@ impl Network for TextNetwork {
     const HAS_GRADIENT: bool = false;
 
     fn new(architecture: &TextArchitecture, layout: &mut Layout) -> Result<Self> {
-        let TextArchitecture { encoder, outputs } = architecture;
+        let TextArchitecture { encoder, outputs, token_dropout } = architecture;
         encoder.check()?;
+        if !(0.0..1.0).contains(token_dropout) {
+            let message = format!("a dropout of tokens of {token_dropout} is not possible");
+            return Err(Error::data(message));
+        }
         LmArchitecture { tokens: *outputs, ..encoder.clone() }.check()?;
         let LmArchitecture { tokens, context, dimension, heads, layers, dropout, .. } = *encoder;
-        let init = Init::Normal(INIT);
+        // Variance 1 / dimension. With the 0.02 of BERT, a dimension of 128 learned 20 Newsgroups to a log loss of 0.49 on held-out
+        // documents instead of 0.43.
+        let deviation = 1.0 / (dimension as f32).sqrt();
+        let init = Init::Normal(deviation);
         let shape = BlockShape {
             features: dimension,
             heads,
@@ -107,11 +132,12 @@ impl Network for TextNetwork {
             tokens: Embedding::new(layout, "token_embedding", (tokens, dimension), init),
             places: Embedding::new(layout, "position_embedding", (context, dimension), init),
             blocks: (0..layers)
-                .map(|at| Block::new(layout, &format!("layers.{at}"), &shape))
+                .map(|at| Block::with_init(layout, &format!("layers.{at}"), &shape, deviation))
                 .collect(),
             norm: LayerNorm::new(layout, "norm", dimension),
             output: Linear::new(layout, "output", (dimension, *outputs), init, true),
             dropout,
+            token_dropout: *token_dropout,
         })
     }
 

@@ -36,6 +36,8 @@ fn ordered(n: usize, seed: u64) -> Documents {
 #[test]
 fn the_order_of_words_is_learned() {
     let params = small().tokens(TokenKind::Chars).max_iter(30usize).learning_rate(3e-3);
+    // Of texts that lack one of the two letters there is nothing to learn.
+    let params = params.token_dropout(0.0).patience(0usize);
     let fitted = params.fit(&ordered(1000, 1)).unwrap();
     let found = accuracy(&fitted, &ordered(300, 2));
     assert!(found > 0.97, "{found}");

@@ -166,7 +166,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             }
             context.say(table)?;
             let n = grouped(found.count);
-            context.say(format_args!("on {n} {}; interval by bootstrap", found.units))?;
+            let exact = found.further.iter().any(|other| other.interval.method.is_exact());
+            let also = if exact { ", of shares exact" } else { "" };
+            context.say(format_args!("on {n} {}; interval by bootstrap{also}", found.units))?;
             found.clusters.as_ref().map_or(Ok(()), |found| clusters::show(found, context))
         }
     }

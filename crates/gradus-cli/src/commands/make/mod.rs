@@ -1,6 +1,7 @@
 //! `gradus make KIND`
 
 mod samples;
+mod sequences;
 
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
@@ -68,6 +69,7 @@ pub fn command() -> Command {
             .after_help(outputs::RULE),
         )
         .subcommands(samples::commands())
+        .subcommand(sequences::command())
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
@@ -75,6 +77,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         Some(("ratings", matches)) => ratings(matches, context),
         Some(("regression", matches)) => samples::regression(matches, context),
         Some(("blobs", matches)) => samples::blobs(matches, context),
+        Some(("sequences", matches)) => sequences::run(matches, context),
         _ => Err(Failure::Usage("make: no kind of data; see `gradus make --help`".into())),
     }
 }
