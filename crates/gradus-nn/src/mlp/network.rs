@@ -59,7 +59,7 @@ impl Network for MlpNetwork {
         let mut n = *inputs;
         let hidden = hidden.iter().enumerate().map(|(at, &units)| {
             let init = match activation {
-                Activation::Relu | Activation::Gelu => Init::he(n),
+                Activation::Relu | Activation::Gelu | Activation::Silu => Init::he(n),
                 _ => Init::fan_in(n),
             };
             let linear = Linear::new(layout, &format!("hidden.{at}"), (n, units), init, true);
