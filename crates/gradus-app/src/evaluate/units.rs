@@ -158,6 +158,15 @@ pub(super) fn evaluate(
     if metric == PER_TOKEN {
         point_estimates.push(("perplexity", value.exp()));
     }
+    if let Some(model) = fitted.model.density()
+        && let Some(dimensions) = model.dimensions()
+    {
+        let name = match model.is_bound() {
+            true => "bits per dimension (upper bound)",
+            false => "bits per dimension",
+        };
+        point_estimates.push((name, dimensions.bits(value)));
+    }
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
     let clusters = clusters(fitted, data.as_ref())?;
