@@ -2,7 +2,7 @@
 
 use crate::dataset::Dataset;
 use gradus_base::{Error, Result};
-use gradus_data::{Dense, Matrix};
+use gradus_data::{Dense, Inputs, Matrix};
 
 /// A model with a density.
 pub trait Density: Send + Sync {
@@ -19,6 +19,11 @@ pub trait Density: Send + Sync {
     /// As [`log_density`](Self::log_density).
     fn n_tokens(&self, data: &dyn Dataset) -> Option<Result<Vec<usize>>> {
         let _ = data;
+        None
+    }
+
+    /// The features that it tells the density of; `None` of a model of other data than features.
+    fn inputs(&self) -> Option<&Inputs> {
         None
     }
 
@@ -144,6 +149,23 @@ impl<'a> Draw<'a> {
     }
 }
 
+/// Samples that were drawn from the same noise after some epochs of a fit: they show what was learned when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// The epochs after which samples were drawn.
+    pub epochs: Vec<u64>,
+    /// The features of the samples, as many after each epoch, row after row.
+    pub samples: Vec<f32>,
+}
+
+impl Progress {
+    /// The features of the samples after each epoch.
+    pub fn each(&self) -> impl Iterator<Item = (u64, &[f32])> {
+        let size = self.samples.len() / self.epochs.len().max(1);
+        self.epochs.iter().copied().zip(self.samples.chunks_exact(size.max(1)))
+    }
+}
+
 /// A model that draws new data from the distribution it learned.
 pub trait Generate: Send + Sync {
     /// Draws `n` units. The same seed gives the same data.
@@ -159,6 +181,21 @@ pub trait Generate: Send + Sync {
     fn draw(&self, request: &Draw<'_>) -> Result<Box<dyn Dataset>> {
         request.check("this model", &[])?;
         self.generate(request.n, request.seed)
+    }
+
+    /// Samples of the same noise after some epochs of the fit, of a model that kept some.
+    fn progress(&self) -> Option<&Progress> {
+        None
+    }
+
+    /// Samples along `n` paths between two random codes each, `steps` to a path, one path after another; `None` of a model without
+    /// codes.
+    ///
+    /// # Errors
+    /// If this many cannot be drawn.
+    fn interpolate(&self, n: usize, steps: usize, seed: u64) -> Option<Result<Box<dyn Dataset>>> {
+        let _ = (n, steps, seed);
+        None
     }
 
     /// The interface of models that go on with a text, if supported.

@@ -128,6 +128,7 @@ pub(super) fn evaluate(
     options.extend(request.others.clone());
     let inputs = fitted.model.transformer().map(|model| model.inputs());
     let inputs = inputs.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
+    let inputs = inputs.or_else(|| fitted.model.density().and_then(|model| model.inputs()));
     let data: Box<dyn Dataset> = match inputs {
         // The columns that the model takes, whatever else the file has.
         Some(inputs) if request.others.is_empty() && model.data().name() == Samples::NAME => {

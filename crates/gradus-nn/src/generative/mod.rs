@@ -13,9 +13,9 @@ pub(crate) use pixels::{Levels, binary_by_pixels, key_of};
 use crate::supervised::{Features, hold_out, order_of};
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset;
-use gradus_core::density::{Completion, Draw};
-use gradus_core::estimator::Job;
+use gradus_core::density::{Completion, Draw, Progress};
 use gradus_data::{Dense, ImageShape, Inputs, Samples};
+use gradus_file::{Reader, Writer};
 
 /// The size of the images that samples are; `None` of tables.
 ///
@@ -50,7 +50,7 @@ impl<'a> Parts<'a> {
     pub(crate) fn new(
         model: &str,
         samples: &'a Samples,
-        job: &Job<'a, Samples>,
+        validation: Option<&'a Samples>,
         validation_fraction: f64,
     ) -> Result<Self> {
         if samples.is_empty() {
@@ -60,7 +60,7 @@ impl<'a> Parts<'a> {
             return Err(Error::data(format!("{model}: the samples have no features")));
         }
         samples.features().check_finite()?;
-        if let Some(held) = job.validation {
+        if let Some(held) = validation {
             if held.is_empty() {
                 return Err(Error::data("the held-out data has no samples"));
             }
@@ -72,11 +72,11 @@ impl<'a> Parts<'a> {
         }
         let features = Features::from(samples.features());
         let order = order_of(features, None, |_, _| {});
-        let share = if job.validation.is_some() { 0.0 } else { validation_fraction };
+        let share = if validation.is_some() { 0.0 } else { validation_fraction };
         let (held_out, rows) = order.split_at(hold_out(samples.len(), share));
         let mut held_out = held_out.to_vec();
         held_out.sort_unstable();
-        let held = match job.validation {
+        let held = match validation {
             Some(held) => {
                 let rows = (0..held.len() as u32).collect();
                 Some((Features::from(held.features()), rows))
@@ -119,6 +119,33 @@ pub(crate) fn check_number(model: &str, n: usize, width: usize) -> Result<usize>
 pub(crate) fn drawn(n: usize, inputs: &Inputs, values: Vec<f64>) -> Result<Box<dyn Dataset>> {
     let samples = Samples::unlabelled(Dense::new(n, inputs.n_features(), values)?)?;
     Ok(Box::new(samples.with_inputs(inputs.clone())?))
+}
+
+/// Writes samples of the course of a fit, if there are any.
+pub(crate) fn write_progress<'a>(progress: &'a Progress, prefix: &str, file: &mut Writer<'a>) {
+    if progress.epochs.is_empty() {
+        return;
+    }
+    let Progress { epochs, samples } = progress;
+    file.tensor(&format!("{prefix}progress.epochs"), &[epochs.len()], epochs);
+    file.tensor(&format!("{prefix}progress.samples"), &[samples.len()], samples);
+}
+
+/// Reads them back.
+///
+/// # Errors
+/// If they do not fit together.
+pub(crate) fn read_progress(prefix: &str, file: &mut Reader) -> Result<Progress> {
+    let name = |name: &str| format!("{prefix}progress.{name}");
+    if !file.has(&name("epochs")) {
+        return Ok(Progress::default());
+    }
+    let epochs: Vec<u64> = file.vector(&name("epochs"))?;
+    let samples: Vec<f32> = file.vector(&name("samples"))?;
+    if epochs.is_empty() || !samples.len().is_multiple_of(epochs.len()) || samples.iter().any(|x| !x.is_finite()) {
+        return Err(file.broken("its samples of the course of the fit do not fit together"));
+    }
+    Ok(Progress { epochs, samples })
 }
 
 /// Samples that are begun and have to be completed.
