@@ -14,6 +14,7 @@
 //! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //! | [`autoencoder`] | codes of tables and of images from which they come back |
+//! | [`generative`] | what generative models share |
 //! | [`images`] | what networks for images share |
 //! | [`cnn`] | convolutional networks for images |
 //! | [`vit`] | vision transformers |
@@ -24,6 +25,7 @@
 pub mod autoencoder;
 pub mod cnn;
 pub mod device;
+pub mod generative;
 pub mod images;
 pub mod layers;
 pub mod lm;

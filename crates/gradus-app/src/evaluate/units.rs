@@ -128,6 +128,7 @@ pub(super) fn evaluate(
     options.extend(request.others.clone());
     let inputs = fitted.model.transformer().map(|model| model.inputs());
     let inputs = inputs.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
+    let inputs = inputs.or_else(|| fitted.model.density().and_then(|model| model.inputs()));
     let data: Box<dyn Dataset> = match inputs {
         // The columns that the model takes, whatever else the file has.
         Some(inputs) if request.others.is_empty() && model.data().name() == Samples::NAME => {
@@ -157,6 +158,15 @@ pub(super) fn evaluate(
     let mut point_estimates = topic_measures(fitted, data.as_ref(), value)?;
     if metric == PER_TOKEN {
         point_estimates.push(("perplexity", value.exp()));
+    }
+    if let Some(model) = fitted.model.density()
+        && let Some(dimensions) = model.dimensions()
+    {
+        let name = match model.is_bound() {
+            true => "bits per dimension (upper bound)",
+            false => "bits per dimension",
+        };
+        point_estimates.push((name, dimensions.bits(value)));
     }
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();

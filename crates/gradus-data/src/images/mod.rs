@@ -2,11 +2,13 @@
 //!
 //! | file | what it reads |
 //! |---|---|
+//! | `grid.rs` | nothing: it writes images side by side into a PNG picture |
 //! | `folder.rs` | a folder of pictures, whose sub-folders are classes |
 //! | `idx.rs` | IDX files, as those of MNIST |
 //! | `png.rs`, `jpeg.rs`, `pnm.rs` | one picture |
 
 mod folder;
+mod grid;
 mod idx;
 mod jpeg;
 mod png;

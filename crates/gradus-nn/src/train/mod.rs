@@ -13,6 +13,7 @@ use crate::weights::{Layout, Role, Weights};
 use burn::tensor::{Device, Tensor};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
+use gradus_core::density::Progress;
 use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_core::report::{Measure, StopReason};
 use gradus_file::{Reader, Writer};
@@ -49,6 +50,13 @@ pub trait Task: Sync {
         Vec::new()
     }
 
+    /// Samples that the model draws with these weights, always from the same noise: of a generative model that keeps some of them
+    /// for its page. It is asked after epochs 1, 2, 4, 8 and so on.
+    fn samples(&self, weights: &Weights) -> Option<Vec<f32>> {
+        let _ = weights;
+        None
+    }
+
     /// The name of the model, for errors.
     fn model(&self) -> &'static str;
 }
@@ -66,6 +74,8 @@ pub struct TrainState {
     pub restart: u64,
     /// The losses of a range test.
     pub range: Range,
+    /// Samples after some epochs, of a generative model.
+    pub progress: Progress,
 }
 
 impl TrainState {
@@ -198,6 +208,7 @@ impl<T: Task> Solver for Trainer<'_, T> {
             epoch: 0,
             restart: restart as u64,
             range: Range::default(),
+            progress: Progress::default(),
         })
     }
 
@@ -228,6 +239,12 @@ impl<T: Task> Solver for Trainer<'_, T> {
             watch.within((at + 1) as f64 / steps as f64);
         }
         state.epoch += 1;
+        if state.epoch.is_power_of_two()
+            && let Some(samples) = self.task.samples(state.weights())
+        {
+            state.progress.epochs.push(state.epoch);
+            state.progress.samples.extend(samples);
+        }
         Ok(Step::Done(total))
     }
 
@@ -272,6 +289,7 @@ impl<T: Task> Solver for Trainer<'_, T> {
         if let Some(average) = &state.average {
             average.write(layout, &format!("{prefix}average."), file);
         }
+        crate::generative::write_progress(&state.progress, prefix, file);
         let counts = vec![state.trained.steps, state.epoch, state.restart];
         file.tensor_owned(&format!("{prefix}counts"), &[3], counts);
         if self.options.range.is_some() {
@@ -292,7 +310,8 @@ impl<T: Task> Solver for Trainer<'_, T> {
             Some(_) => Range::from_vec(&file.tensor::<f64>(&format!("{prefix}range"), &[3])?),
             None => Range::default(),
         };
+        let progress = crate::generative::read_progress(prefix, file)?;
         let trained = Trained { weights, first, second, steps: counts[0] };
-        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2], range })
+        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2], range, progress })
     }
 }
