@@ -88,6 +88,8 @@ pub struct Draw<'a> {
     pub steps: Option<usize>,
     /// The divisor of logits, or the factor of the deviation of noise: below 1 what is likely is preferred.
     pub temperature: Option<f64>,
+    /// Where to compute, `cpu` or `gpu`, of a model that can do so on a graphics card.
+    pub device: Option<&'a str>,
     /// Units that are begun and have to be completed.
     pub complete: Option<Completion<'a>>,
 }
@@ -117,6 +119,7 @@ impl<'a> Draw<'a> {
             ("guidance", self.guidance.map(|value| value.to_string())),
             ("steps", self.steps.map(|value| value.to_string())),
             ("temperature", self.temperature.map(|value| value.to_string())),
+            ("device", self.device.map(str::to_owned)),
             ("complete", self.complete.map(|found| found.data.describe())),
         ];
         for (name, value) in given {

@@ -48,6 +48,7 @@ fn main() {
         kind: OptimizerKind::Adam,
         rate: 1e-3,
         weight_decay: 0.01,
+        beta1: 0.9,
         beta2: 0.999,
         clip_norm: 0.0,
     };

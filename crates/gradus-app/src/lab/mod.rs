@@ -4,6 +4,7 @@ pub mod backprop;
 pub mod bias_variance;
 pub mod fairness;
 pub mod learning_rate;
+pub mod minmax;
 pub mod optimize;
 pub mod recovery;
 pub mod tradeoff;
