@@ -16,6 +16,8 @@
 //! | [`autoencoder`] | codes of tables and of images from which they come back |
 //! | [`generative`] | what generative models share |
 //! | [`images`] | what networks for images share |
+//! | [`pixelcnn`] | PixelCNN: the probability of each pixel given those before it |
+//! | [`vae`] | variational autoencoders |
 //! | [`cnn`] | convolutional networks for images |
 //! | [`vit`] | vision transformers |
 //!
@@ -33,10 +35,12 @@ pub mod mlp;
 pub mod ops;
 pub mod optimizer;
 pub mod parameters;
+pub mod pixelcnn;
 pub mod seq2seq;
 pub mod supervised;
 pub mod textclassifier;
 pub mod train;
+pub mod vae;
 pub mod vit;
 pub mod weights;
 
@@ -46,6 +50,8 @@ pub use images::Augment;
 pub use layers::Activation;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
+pub use pixelcnn::PixelCnn;
 pub use seq2seq::Seq2Seq;
 pub use textclassifier::TextClassifier;
+pub use vae::Vae;
 pub use vit::Vit;

@@ -8,7 +8,7 @@
 mod pixels;
 
 pub use pixels::Binarize;
-pub(crate) use pixels::{Levels, binary_by_pixels, key_of};
+pub(crate) use pixels::{Levels, binary_by_pixels, check_pixels, key_of};
 
 use crate::supervised::{Features, hold_out, order_of};
 use gradus_base::{Error, Result};
@@ -159,6 +159,16 @@ impl Begun {
     /// The row that a drawn sample begins with.
     pub(crate) fn row(&self, at: usize) -> &[f64] {
         self.rows.row(at % self.rows.n_rows().max(1))
+    }
+
+    /// Checks that all are pixels from 0 to 1.
+    ///
+    /// # Errors
+    /// Says which image has another value.
+    pub(crate) fn check_pixels(&self, model: &str) -> Result<()> {
+        let rows: Vec<u32> = (0..self.rows.n_rows() as u32).collect();
+        let matrix = self.rows.clone().into();
+        check_pixels(model, Features::Matrix(&matrix), &rows).map(drop)
     }
 }
 
