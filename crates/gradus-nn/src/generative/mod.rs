@@ -68,7 +68,9 @@ impl<'a> Parts<'a> {
             held.features().check_finite()?;
         }
         if samples.weights().is_some() {
-            return Err(Error::data(format!("{model}: samples with weights are not supported; leave the weights out")));
+            return Err(Error::data(format!(
+                "{model}: samples with weights are not supported; leave the weights out"
+            )));
         }
         let features = Features::from(samples.features());
         let order = order_of(features, None, |_, _| {});
@@ -142,7 +144,10 @@ pub(crate) fn read_progress(prefix: &str, file: &mut Reader) -> Result<Progress>
     }
     let epochs: Vec<u64> = file.vector(&name("epochs"))?;
     let samples: Vec<f32> = file.vector(&name("samples"))?;
-    if epochs.is_empty() || !samples.len().is_multiple_of(epochs.len()) || samples.iter().any(|x| !x.is_finite()) {
+    if epochs.is_empty()
+        || !samples.len().is_multiple_of(epochs.len())
+        || samples.iter().any(|x| !x.is_finite())
+    {
         return Err(file.broken("its samples of the course of the fit do not fit together"));
     }
     Ok(Progress { epochs, samples })

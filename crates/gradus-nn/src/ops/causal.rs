@@ -89,14 +89,14 @@ impl CpuOp<2> for Context {
     fn backward(&self, (): (), by: &CpuTensor, needed: [bool; 2]) -> [Option<CpuTensor>; 2] {
         let ([n, height, width], (a, b), size) = (self.image, self.channels, self.of_pixel());
         let (by, pixels) = (by.values(), self.of_image());
-        let of = |channels: usize, needed: bool| vec![0.0f32; if needed { n * pixels * channels } else { 0 }];
+        let of = |channels: usize, needed: bool| {
+            vec![0.0f32; if needed { n * pixels * channels } else { 0 }]
+        };
         let (mut row, mut above) = (of(a, needed[0]), of(b, needed[1]));
         let mut rows = row.chunks_mut((pixels * a).max(1));
         let mut aboves = above.chunks_mut((pixels * b).max(1));
-        let pieces: Vec<_> = by
-            .chunks((pixels * size).max(1))
-            .map(|by| (by, rows.next(), aboves.next()))
-            .collect();
+        let pieces: Vec<_> =
+            by.chunks((pixels * size).max(1)).map(|by| (by, rows.next(), aboves.next())).collect();
         parallel::each(pieces, |(by, mut row, mut above)| {
             for (pixel, by) in by.chunks_exact(size.max(1)).enumerate() {
                 let column = pixel % width;
@@ -114,7 +114,9 @@ impl CpuOp<2> for Context {
                 }
             }
         });
-        let image = |values: Vec<f32>, channels: usize| CpuTensor::new(values, [n, height, width, channels]);
+        let image = |values: Vec<f32>, channels: usize| {
+            CpuTensor::new(values, [n, height, width, channels])
+        };
         [needed[0].then(|| image(row, a)), needed[1].then(|| image(above, b))]
     }
 }

@@ -6,6 +6,7 @@
 mod activation;
 mod attention;
 mod batch_norm;
+mod bernoulli;
 mod causal;
 mod conv2d;
 mod cpu;
@@ -24,6 +25,7 @@ mod testing;
 pub use activation::{activate, gelu, relu, sigmoid, tanh};
 pub use attention::{Attention, attention, attention_probabilities, self_attention};
 pub use batch_norm::batch_norm;
+pub use bernoulli::{bernoulli_log_likelihood, bernoulli_loss};
 pub use causal::causal_context;
 pub use conv2d::conv2d;
 pub use cpu::{CpuOp, CpuTensor, apply};

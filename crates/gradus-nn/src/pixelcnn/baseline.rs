@@ -29,7 +29,8 @@ pub(super) fn score(
             let mut sum = 0.0;
             for rows in of_held.chunks(ROWS) {
                 let found = levels.of(plain(held, rows), d, None);
-                let log = |(at, level): (usize, u32)| (counts[at % d * k + level as usize] / total).ln();
+                let log =
+                    |(at, level): (usize, u32)| (counts[at % d * k + level as usize] / total).ln();
                 sum -= found.into_iter().enumerate().map(log).sum::<f64>();
             }
             sum / (n * unit)

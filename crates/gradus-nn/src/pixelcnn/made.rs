@@ -41,7 +41,8 @@ struct Masked {
 impl Masked {
     fn mask(&self, device: &Device) -> Tensor<2> {
         let (inputs, outputs) = &self.degrees;
-        let seen = |output: usize, input: usize| if self.last { input < output } else { input <= output };
+        let seen =
+            |output: usize, input: usize| if self.last { input < output } else { input <= output };
         let values = outputs.iter().flat_map(|output| {
             inputs.iter().map(move |input| f32::from(u8::from(seen(*output, *input))))
         });

@@ -154,12 +154,20 @@ impl Params for PixelCnn {
     fn check_together(&self) -> Result<()> {
         for (name, kernel) in [("kernel", self.kernel), ("first_kernel", self.first_kernel)] {
             if kernel.is_multiple_of(2) {
-                return Err(Error::parameter(name, kernel, "must be odd, so that a window has a middle"));
+                return Err(Error::parameter(
+                    name,
+                    kernel,
+                    "must be odd, so that a window has a middle",
+                ));
             }
         }
         if self.binarize != Binarize::Threshold && self.levels != Some(2) {
             let rule = "is for binary images: give levels = 2 as well";
-            return Err(Error::parameter("binarize", record(self)["binarize"].as_str().unwrap_or_default(), rule));
+            return Err(Error::parameter(
+                "binarize",
+                record(self)["binarize"].as_str().unwrap_or_default(),
+                rule,
+            ));
         }
         Ok(())
     }
@@ -210,43 +218,47 @@ impl Fit for PixelCnn {
         let (features, rows) = &parts.training;
         let mut layout = Layout::new();
         let mut chosen = Vec::new();
-        let (network, architecture): (Network, Layers) = match images_or_table(Self::NAME, samples.inputs())? {
-            Some(shape) => {
-                let every: Vec<u32> = (0..samples.len() as u32).collect();
-                let (binarize, seed) = (self.binarize, self.seed);
-                let levels = Levels::choose(Self::NAME, *features, &every, self.levels, binarize, seed)?;
-                if let Some((features, rows)) = parts.held.as_ref().filter(|_| job.validation.is_some()) {
-                    crate::generative::check_pixels(Self::NAME, *features, rows)?;
-                }
-                if self.levels.is_none() {
-                    let reason = match levels.number {
-                        2 => "each pixel is black or white",
-                        _ => "pixels have more than two values",
+        let (network, architecture): (Network, Layers) =
+            match images_or_table(Self::NAME, samples.inputs())? {
+                Some(shape) => {
+                    let every: Vec<u32> = (0..samples.len() as u32).collect();
+                    let (binarize, seed) = (self.binarize, self.seed);
+                    let levels =
+                        Levels::choose(Self::NAME, *features, &every, self.levels, binarize, seed)?;
+                    if let Some((features, rows)) =
+                        parts.held.as_ref().filter(|_| job.validation.is_some())
+                    {
+                        crate::generative::check_pixels(Self::NAME, *features, rows)?;
+                    }
+                    if self.levels.is_none() {
+                        let reason = match levels.number {
+                            2 => "each pixel is black or white",
+                            _ => "pixels have more than two values",
+                        };
+                        chosen.push(Choice::new("levels", levels.number as f64, reason.to_owned()));
+                    }
+                    let layers = PixelCnnArchitecture {
+                        shape,
+                        levels: levels.number,
+                        channels: self.channels,
+                        depth: self.depth,
+                        kernels: (self.first_kernel, self.kernel),
+                        dropout: self.dropout,
                     };
-                    chosen.push(Choice::new("levels", levels.number as f64, reason.to_owned()));
+                    let network = PixelCnnNetwork::new(&layers, &mut layout)?;
+                    (Network::Images { network, levels }, (Some(layers), None))
                 }
-                let layers = PixelCnnArchitecture {
-                    shape,
-                    levels: levels.number,
-                    channels: self.channels,
-                    depth: self.depth,
-                    kernels: (self.first_kernel, self.kernel),
-                    dropout: self.dropout,
-                };
-                let network = PixelCnnNetwork::new(&layers, &mut layout)?;
-                (Network::Images { network, levels }, (Some(layers), None))
-            }
-            None => {
-                let layers = MadeArchitecture {
-                    inputs: samples.n_features(),
-                    hidden: self.hidden.clone(),
-                    components: self.components,
-                };
-                let network = MadeNetwork::new(&layers, &mut layout)?;
-                let scaler = Scaler::standard(*features, rows);
-                (Network::Table { network, scaler }, (None, Some(layers)))
-            }
-        };
+                None => {
+                    let layers = MadeArchitecture {
+                        inputs: samples.n_features(),
+                        hidden: self.hidden.clone(),
+                        components: self.components,
+                    };
+                    let network = MadeNetwork::new(&layers, &mut layout)?;
+                    let scaler = Scaler::standard(*features, rows);
+                    (Network::Table { network, scaler }, (None, Some(layers)))
+                }
+            };
         let device = self.device.open()?;
         let (metric, defaults) = match network {
             Network::Images { .. } => ("bits per dimension", &IMAGES),

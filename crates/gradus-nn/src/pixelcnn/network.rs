@@ -81,7 +81,8 @@ impl PixelCnnNetwork {
     /// # Errors
     /// If sizes are not possible.
     pub fn new(architecture: &PixelCnnArchitecture, layout: &mut Layout) -> Result<Self> {
-        let PixelCnnArchitecture { shape, levels, channels, depth, kernels, dropout } = *architecture;
+        let PixelCnnArchitecture { shape, levels, channels, depth, kernels, dropout } =
+            *architecture;
         check_size(shape)?;
         let widest = kernels.0.max(kernels.1);
         let size = widest
@@ -95,7 +96,9 @@ impl PixelCnnNetwork {
             && !kernels.1.is_multiple_of(2)
             && (0.0..1.0).contains(&dropout);
         if !possible {
-            let text = format!("a PixelCNN of {depth} layers with {channels} channels, windows of {kernels:?} and {levels} levels is not possible");
+            let text = format!(
+                "a PixelCNN of {depth} layers with {channels} channels, windows of {kernels:?} and {levels} levels is not possible"
+            );
             return Err(Error::data(text));
         }
         let layers = (0..depth).map(|at| {
@@ -109,7 +112,8 @@ impl PixelCnnNetwork {
                 let vertical = layout.within("vertical", |layout| {
                     let shape = [2 * channels, inputs, kernel, kernel];
                     let weight = layout.add("weight", &shape, init, Role::Decayed);
-                    let bias = layout.add("bias", &[2 * channels], Init::Constant(0.0), Role::Plain);
+                    let bias =
+                        layout.add("bias", &[2 * channels], Init::Constant(0.0), Role::Plain);
                     (weight, bias)
                 });
                 let offsets = kernel / 2 + usize::from(!first);
@@ -126,7 +130,8 @@ impl PixelCnnNetwork {
         let wide = 2 * channels;
         let heads = (0..shape.channels).map(|at| {
             layout.within(format!("heads.{at}"), |layout| {
-                let hidden = Linear::new(layout, "hidden", (channels, wide), Init::he(channels), true);
+                let hidden =
+                    Linear::new(layout, "hidden", (channels, wide), Init::he(channels), true);
                 let earlier = (at > 0).then(|| {
                     let init = Init::Normal(0.5);
                     Linear::new(layout, "earlier", (at, wide), init, false)

@@ -51,7 +51,8 @@ pub(super) struct Request<'a> {
 
 /// Draws images: their levels, one image after another.
 pub(super) fn sample(net: &PixelCnnNetwork, weights: &Weights, request: &Request<'_>) -> Vec<u32> {
-    let windows: Vec<Tensor<2>> = (0..net.layers.len()).map(|at| row_weights(net, weights, at)).collect();
+    let windows: Vec<Tensor<2>> =
+        (0..net.layers.len()).map(|at| row_weights(net, weights, at)).collect();
     let blocks: Vec<_> = parallel::blocks(request.n, BLOCK).collect();
     let drawn = parallel::map(blocks, |images| {
         let b = images.len();
@@ -104,7 +105,8 @@ fn row_weights(net: &PixelCnnNetwork, weights: &Weights, at: usize) -> Tensor<2>
     let mut found = Vec::with_capacity(outputs * seen * inputs);
     for output in 0..outputs {
         for place in 0..seen {
-            found.extend((0..inputs).map(|input| values[(output * inputs + input) * k * k + place]));
+            found
+                .extend((0..inputs).map(|input| values[(output * inputs + input) * k * k + place]));
         }
     }
     tensor(found, [outputs, seen * inputs], &Device::flex())
@@ -130,7 +132,8 @@ struct State {
 impl State {
     fn new(net: &PixelCnnNetwork, images: usize) -> Self {
         let (height, width) = (net.shape.height, net.shape.width);
-        let vertical = net.layers.iter().map(|layer| vec![0.0; images * height * width * layer.inputs]);
+        let vertical =
+            net.layers.iter().map(|layer| vec![0.0; images * height * width * layer.inputs]);
         let mut vertical: Vec<Vec<f32>> = vertical.collect();
         let inputs = net.layers[0].inputs;
         vertical[0].iter_mut().skip(inputs - 1).step_by(inputs).for_each(|one| *one = 1.0);
@@ -224,7 +227,8 @@ impl State {
                     let Some(line) = (row + y).checked_sub(half) else { continue };
                     let first = (image * self.height + line) * self.width + column + from - half;
                     let n = (to - from) * a;
-                    out[(y * k + from) * a..][..n].copy_from_slice(&self.vertical[at][first * a..][..n]);
+                    out[(y * k + from) * a..][..n]
+                        .copy_from_slice(&self.vertical[at][first * a..][..n]);
                 }
             }
             let x = tensor(values, [self.images * self.width, size], &device);

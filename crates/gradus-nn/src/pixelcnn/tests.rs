@@ -74,7 +74,8 @@ fn a_later_pixel_never_changes_an_earlier_score_and_an_earlier_one_all_later_sco
         let (layout, network) = network(&architecture(shape, 4, 5));
         let weights = noisy(&layout, 5);
         let scores = |levels: &[u32]| -> Vec<Vec<f32>> {
-            let found = network.forward(&weights, network.inputs(levels, &device), &Pass::predicting());
+            let found =
+                network.forward(&weights, network.inputs(levels, &device), &Pass::predicting());
             let found: Vec<Vec<f32>> = found.into_iter().map(numbers).collect();
             let of = |at: usize| found[at % channels][at / channels * 4..][..4].to_vec();
             (0..shape.len()).map(of).collect()
@@ -96,9 +97,12 @@ fn gradients_are_those_of_finite_differences() {
     for (shape, kernels) in [(shape(3, 4, 1), (3, 3)), (shape(2, 2, 3), (5, 1))] {
         let layers = PixelCnnArchitecture { channels: 3, kernels, ..architecture(shape, 3, 2) };
         let (layout, network) = network(&layers);
-        check_gradients(&layout, [1, shape.height, shape.width, shape.channels + 1], false, |weights, x: Tensor<4>, pass| {
-            Tensor::cat(network.forward(weights, x, pass), 0)
-        });
+        check_gradients(
+            &layout,
+            [1, shape.height, shape.width, shape.channels + 1],
+            false,
+            |weights, x: Tensor<4>, pass| Tensor::cat(network.forward(weights, x, pass), 0),
+        );
     }
 }
 
@@ -126,13 +130,21 @@ fn sampling_with_kept_activations_is_that_of_whole_images() {
             levels[kept..].fill(0);
             let mut stream = stream(5, image);
             for at in kept..shape.len() {
-                let scores = network.forward(&weights, network.inputs(&levels, &device), &Pass::predicting());
+                let scores = network.forward(
+                    &weights,
+                    network.inputs(&levels, &device),
+                    &Pass::predicting(),
+                );
                 let scores = numbers(scores[at % shape.channels].clone());
                 let k = network.levels;
                 let scores = &scores[at / shape.channels * k..][..k];
                 levels[at] = choose(scores, &mut stream, 0.9) as u32;
             }
-            assert_eq!(levels, found[image * shape.len()..][..shape.len()], "image {image} of {shape}");
+            assert_eq!(
+                levels,
+                found[image * shape.len()..][..shape.len()],
+                "image {image} of {shape}"
+            );
         }
     }
 }
@@ -153,7 +165,8 @@ fn bars_are_learned_drawn_and_completed() {
     let drawn = drawn.of_kind::<Samples>().unwrap();
     let x = drawn.features().to_dense();
     let whole = |row: &[f64]| {
-        let columns: Vec<usize> = (0..5).filter(|c| (0..6).all(|r| row[r * 5 + c] == 1.0)).collect();
+        let columns: Vec<usize> =
+            (0..5).filter(|c| (0..6).all(|r| row[r * 5 + c] == 1.0)).collect();
         columns.len() == 1 && row.iter().sum::<f64>() == 6.0
     };
     assert!(x.rows().filter(|row| whole(row)).count() > 40);
@@ -223,10 +236,16 @@ fn a_feature_depends_on_those_before_it_alone() {
         });
         // The loss is the sum of the negative log densities.
         let x = noise(3 * inputs, 8);
-        let found = numbers(network.loss(&weights, tensor(x.clone(), [3, inputs], &Device::flex()), &counted))[0];
-        let outputs = numbers(network.forward(&weights, tensor(x.clone(), [3, inputs], &Device::flex())));
+        let found = numbers(network.loss(
+            &weights,
+            tensor(x.clone(), [3, inputs], &Device::flex()),
+            &counted,
+        ))[0];
+        let outputs =
+            numbers(network.forward(&weights, tensor(x.clone(), [3, inputs], &Device::flex())));
         let logs = x.iter().zip(outputs.chunks_exact(6));
-        let expected: f64 = logs.map(|(x, outputs)| -Mixture::new(outputs).log_density(f64::from(*x))).sum();
+        let expected: f64 =
+            logs.map(|(x, outputs)| -Mixture::new(outputs).log_density(f64::from(*x))).sum();
         assert!((f64::from(found) - expected).abs() < 1e-3, "{found} {expected}");
     }
 }
