@@ -171,7 +171,12 @@ impl SampleForm {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes); what the system refuses is an error within it.
-    pub fn write(self, data: &dyn Dataset, title: &str, out: &mut dyn Write) -> Result<io::Result<()>> {
+    pub fn write(
+        self,
+        data: &dyn Dataset,
+        title: &str,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>> {
         Ok(match self {
             Self::Table => data.write(out),
             _ => out.write_all(&self.bytes(data, title)?),
@@ -240,7 +245,8 @@ fn dots(points: &[(f64, f64)]) -> Result<Vec<u8>> {
     let ((left, right), (bottom, top)) = (bounds(|p| p.0), bounds(|p| p.1));
     let (side, margin) = SIDE;
     let range = (right - left).max(top - bottom);
-    let by = if range > 0.0 && range.is_finite() { (side - 2 * margin) as f64 / range } else { 0.0 };
+    let by =
+        if range > 0.0 && range.is_finite() { (side - 2 * margin) as f64 / range } else { 0.0 };
     let mut pixels = vec![1.0f64; side * side];
     for &(x, y) in points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
         let place = |x: f64| (side as f64 / 2.0 + x * by) as usize;
@@ -260,7 +266,8 @@ mod tests {
     use gradus_data::Dense;
 
     fn table(columns: usize) -> Samples {
-        Samples::unlabelled(Dense::from_fn(5, columns, |row, at| (row * columns + at) as f64)).unwrap()
+        Samples::unlabelled(Dense::from_fn(5, columns, |row, at| (row * columns + at) as f64))
+            .unwrap()
     }
 
     #[test]

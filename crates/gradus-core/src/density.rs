@@ -125,7 +125,9 @@ impl<'a> Draw<'a> {
         for (name, value) in given {
             if let Some(value) = value.filter(|_| !known.contains(&name)) {
                 let rule = match known {
-                    [] => format!("is not for `{model}`, which takes the number and the seed alone"),
+                    [] => {
+                        format!("is not for `{model}`, which takes the number and the seed alone")
+                    }
                     known => format!("is not for `{model}`, which takes {}", known.join(", ")),
                 };
                 return Err(Error::parameter(name, value, rule));

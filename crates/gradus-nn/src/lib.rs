@@ -18,6 +18,8 @@
 //! | [`diffusion`] | models that make data of noise, step by step |
 //! | [`gan`] | models that make data of noise at once, and learn it against a network that tells it from data |
 //! | [`images`] | what networks for images share |
+//! | [`pixelcnn`] | PixelCNN: the probability of each pixel given those before it |
+//! | [`vae`] | variational autoencoders |
 //! | [`cnn`] | convolutional networks for images |
 //! | [`vit`] | vision transformers |
 //!
@@ -37,10 +39,12 @@ pub mod mlp;
 pub mod ops;
 pub mod optimizer;
 pub mod parameters;
+pub mod pixelcnn;
 pub mod seq2seq;
 pub mod supervised;
 pub mod textclassifier;
 pub mod train;
+pub mod vae;
 pub mod vit;
 pub mod weights;
 
@@ -52,6 +56,8 @@ pub use images::Augment;
 pub use layers::Activation;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
+pub use pixelcnn::PixelCnn;
 pub use seq2seq::Seq2Seq;
 pub use textclassifier::TextClassifier;
+pub use vae::Vae;
 pub use vit::Vit;

@@ -89,6 +89,8 @@ mod book {
     struct Topics;
     #[doc = include_str!("../../../docs/spectra.md")]
     struct Spectra;
+    #[doc = include_str!("../../../docs/generative.md")]
+    mod generative {}
     #[doc = include_str!("../../../docs/fairness.md")]
     struct Fairness;
 }

@@ -59,7 +59,9 @@ struct SampleArgs {
 
 pub fn command() -> Command {
     SampleArgs::augment_args(
-        Command::new("sample").about("Draw samples from a generative model: a picture of images, an array, or a table"),
+        Command::new("sample").about(
+            "Draw samples from a generative model: a picture of images, an array, or a table",
+        ),
     )
     .after_help(outputs::RULE)
 }

@@ -10,7 +10,7 @@ pub(crate) mod labelled;
 mod pixels;
 
 pub use pixels::Binarize;
-pub(crate) use pixels::{Levels, binary_by_pixels, key_of};
+pub(crate) use pixels::{Levels, binary_by_pixels, check_pixels, key_of};
 
 use crate::supervised::{Features, hold_out, order_of};
 use gradus_base::{Error, Result};
@@ -70,7 +70,9 @@ impl<'a> Parts<'a> {
             held.features().check_finite()?;
         }
         if samples.weights().is_some() {
-            return Err(Error::data(format!("{model}: samples with weights are not supported; leave the weights out")));
+            return Err(Error::data(format!(
+                "{model}: samples with weights are not supported; leave the weights out"
+            )));
         }
         let features = Features::from(samples.features());
         let order = order_of(features, None, |_, _| {});
@@ -144,7 +146,10 @@ pub(crate) fn read_progress(prefix: &str, file: &mut Reader) -> Result<Progress>
     }
     let epochs: Vec<u64> = file.vector(&name("epochs"))?;
     let samples: Vec<f32> = file.vector(&name("samples"))?;
-    if epochs.is_empty() || !samples.len().is_multiple_of(epochs.len()) || samples.iter().any(|x| !x.is_finite()) {
+    if epochs.is_empty()
+        || !samples.len().is_multiple_of(epochs.len())
+        || samples.iter().any(|x| !x.is_finite())
+    {
         return Err(file.broken("its samples of the course of the fit do not fit together"));
     }
     Ok(Progress { epochs, samples })
@@ -161,6 +166,16 @@ impl Begun {
     /// The row that a drawn sample begins with.
     pub(crate) fn row(&self, at: usize) -> &[f64] {
         self.rows.row(at % self.rows.n_rows().max(1))
+    }
+
+    /// Checks that all are pixels from 0 to 1.
+    ///
+    /// # Errors
+    /// Says which image has another value.
+    pub(crate) fn check_pixels(&self, model: &str) -> Result<()> {
+        let rows: Vec<u32> = (0..self.rows.n_rows() as u32).collect();
+        let matrix = self.rows.clone().into();
+        check_pixels(model, Features::Matrix(&matrix), &rows).map(drop)
     }
 }
 

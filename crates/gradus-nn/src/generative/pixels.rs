@@ -101,7 +101,9 @@ pub(crate) fn check_pixels(model: &str, features: Features<'_>, rows: &[u32]) ->
         let wrong = wrong.map(|at| (rows[at / d], pixels[at]));
         (pixels.iter().all(|x| *x == 0.0 || *x == 1.0), wrong)
     });
-    if let Some((row, value)) = parts.iter().filter_map(|(_, wrong)| *wrong).min_by_key(|(row, _)| *row) {
+    if let Some((row, value)) =
+        parts.iter().filter_map(|(_, wrong)| *wrong).min_by_key(|(row, _)| *row)
+    {
         return Err(Error::data(format!(
             "{model}: image {} has a pixel of {value}; pixels must be from 0 (black) to 1 (white): divide them by their largest value",
             row + 1
@@ -125,7 +127,12 @@ mod tests {
         let pixels: Vec<f32> = (0..256u16).map(|x| f32::from(x) / 255.0).collect();
         let found = bytes.of(pixels.clone(), 256, None);
         assert!(found.iter().copied().eq(0..256));
-        assert!(found.iter().zip(&pixels).all(|(l, x)| (bytes.brightness(*l) - f64::from(*x)).abs() < 1e-6));
+        assert!(
+            found
+                .iter()
+                .zip(&pixels)
+                .all(|(l, x)| (bytes.brightness(*l) - f64::from(*x)).abs() < 1e-6)
+        );
         let four = levels(4, Binarize::Threshold);
         assert_eq!(four.of(vec![0.0, 0.3, 0.6, 1.0], 4, None), [0, 1, 2, 3]);
     }
@@ -133,13 +140,19 @@ mod tests {
     #[test]
     fn binary_pixels_are_drawn_by_image_and_seed() {
         let grey: Vec<f32> = (0..2000).map(|at| (at % 5) as f32 / 4.0).collect();
-        assert_eq!(levels(2, Binarize::Threshold).of(vec![0.5, 0.51, 0.0, 1.0], 4, None), [0, 1, 0, 1]);
+        assert_eq!(
+            levels(2, Binarize::Threshold).of(vec![0.5, 0.51, 0.0, 1.0], 4, None),
+            [0, 1, 0, 1]
+        );
         let fixed = levels(2, Binarize::Static);
         let found = fixed.of(grey.clone(), 2000, Some(9));
         assert_eq!(found, fixed.of(grey.clone(), 2000, None));
         let share = found.iter().sum::<u32>() as f64 / 2000.0;
         assert!((share - 0.5).abs() < 0.05, "{share}");
-        assert!(found.iter().step_by(5).all(|x| *x == 0) && found[4..].iter().step_by(5).all(|x| *x == 1));
+        assert!(
+            found.iter().step_by(5).all(|x| *x == 0)
+                && found[4..].iter().step_by(5).all(|x| *x == 1)
+        );
         let dynamic = levels(2, Binarize::Dynamic);
         assert_eq!(found, dynamic.of(grey.clone(), 2000, None));
         assert_ne!(found, dynamic.of(grey, 2000, Some(9)));

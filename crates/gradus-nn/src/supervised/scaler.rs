@@ -166,6 +166,14 @@ impl Scaler {
         scaled.iter().enumerate().map(back).collect()
     }
 
+    /// One row of features, scaled.
+    pub(crate) fn scale(&self, row: &[f64], out: &mut [f32]) {
+        for (at, (out, x)) in out.iter_mut().zip(row).enumerate() {
+            let z = (*x as f32 - self.centre[at]) * self.factor[at];
+            *out = if self.bounded { bound(z) } else { z };
+        }
+    }
+
     /// The factor of each feature.
     pub(crate) fn factors(&self) -> &[f32] {
         &self.factor
