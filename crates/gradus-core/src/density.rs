@@ -188,6 +188,11 @@ pub trait Generate: Send + Sync {
         self.generate(request.n, request.seed)
     }
 
+    /// The features that are drawn; `None` of a model of other data than features.
+    fn inputs(&self) -> Option<&Inputs> {
+        None
+    }
+
     /// Samples of the same noise after some epochs of the fit, of a model that kept some.
     fn progress(&self) -> Option<&Progress> {
         None

@@ -40,6 +40,7 @@ mod theme;
 pub use chart::Chart;
 pub use chart::bar::Bars;
 pub use chart::beside::Beside;
+pub use chart::rows::Rows;
 pub use chart::boxes::Boxes;
 pub use chart::confusion::Confusions;
 pub use chart::contour::Contour;

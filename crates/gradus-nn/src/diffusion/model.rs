@@ -11,7 +11,7 @@ use crate::weights::{Layout, Weights};
 use burn::tensor::Device;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{DataKind as _, Dataset};
+use gradus_core::dataset::Dataset;
 use gradus_core::density::{Density, Dimensions, Draw, Generate, Progress};
 use gradus_core::estimator::Model;
 use gradus_core::predict::Outputs;
@@ -211,6 +211,10 @@ impl Generate for DiffusionModel {
     fn draw(&self, request: &Draw<'_>) -> Result<Box<dyn Dataset>> {
         let device = DeviceKind::named(request.device.unwrap_or("cpu"))?.open()?;
         Ok(Box::new(self.drawn(request, &device, None)?))
+    }
+
+    fn inputs(&self) -> Option<&Inputs> {
+        Some(&self.inputs)
     }
 
     fn progress(&self) -> Option<&Progress> {

@@ -95,6 +95,10 @@ impl Generate for GanModel {
         drawn(n, &self.inputs, self.made(&found))
     }
 
+    fn inputs(&self) -> Option<&Inputs> {
+        Some(&self.inputs)
+    }
+
     fn progress(&self) -> Option<&Progress> {
         (!self.progress.epochs.is_empty()).then_some(&self.progress)
     }

@@ -3,6 +3,7 @@
 mod backprop;
 mod bias_variance;
 mod fairness;
+mod generate;
 mod learning_rate;
 mod minmax;
 mod optimize;
@@ -28,6 +29,7 @@ const LABS: &[Entry] = &[
     (recovery::command, recovery::run),
     (tradeoff::command, tradeoff::run),
     (fairness::command, fairness::run),
+    (generate::command, generate::run),
 ];
 
 pub fn command() -> Command {
