@@ -15,7 +15,7 @@ use gradus_app::report::{ReportRequest, report};
 use gradus_core::capability::Capability;
 use gradus_core::cluster::numbers;
 use gradus_core::dataset::Remarks;
-use gradus_core::density::{Completion, Draw};
+use gradus_core::density::{Draw, Prefix};
 use gradus_core::estimator::{AnyFitted, Job};
 use gradus_core::predict::Predict;
 use gradus_core::recommend::{FeatureContribution, Profile, Recipient, Recommend, Scored};
@@ -484,7 +484,7 @@ impl Model {
         let model = self.fitted.generator().map_err(raise)?;
         let drawn = inside(py, || {
             let begun = begun.map(|begun| Samples::unlabelled(begun.matrix.clone())).transpose()?;
-            let complete = begun.as_ref().map(|data| Completion { data, keep });
+            let complete = begun.as_ref().map(|data| Prefix { data, keep });
             let options = Draw { class, guidance, steps, temperature, complete, ..Draw::new(n, seed) };
             let drawn = model.draw(&options)?;
             Ok(drawn.of_kind::<Samples>()?.features().to_dense())

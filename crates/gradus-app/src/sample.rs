@@ -3,7 +3,7 @@
 use crate::App;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{Dataset, ImageSet, Remarks, TableFile};
-use gradus_core::density::{Completion, Draw};
+use gradus_core::density::{Draw, Prefix};
 use gradus_core::estimator::AnyFitted;
 use gradus_data::{ImageShape, Images, Inputs, NpyArray, Samples};
 use gradus_file::output::FileKind;
@@ -84,7 +84,7 @@ impl App {
                 Some(Box::new(found))
             }
         };
-        let complete = begun.as_deref().map(|data| Completion { data, keep: request.keep });
+        let complete = begun.as_deref().map(|data| Prefix { data, keep: request.keep });
         let most = |found: &dyn Dataset| found.len().min(NUMBER);
         let n = request.number.unwrap_or_else(|| begun.as_deref().map_or(NUMBER, most));
         let draw = Draw {

@@ -91,12 +91,12 @@ pub struct Draw<'a> {
     /// Where to compute, `cpu` or `gpu`, of a model that can do so on a graphics card.
     pub device: Option<&'a str>,
     /// Units that are begun and have to be completed.
-    pub complete: Option<Completion<'a>>,
+    pub complete: Option<Prefix<'a>>,
 }
 
 /// Units of which the first part is kept, and the rest is drawn given that part.
 #[derive(Clone, Copy, Debug)]
-pub struct Completion<'a> {
+pub struct Prefix<'a> {
     /// The units; the next draw after the last of them begins with the first again.
     pub data: &'a dyn Dataset,
     /// The share that is kept: the upper rows of an image, the first features of a table.
@@ -142,7 +142,7 @@ impl<'a> Draw<'a> {
         if self.steps == Some(0) {
             return Err(Error::parameter("steps", 0, "must be at least 1"));
         }
-        if let Some(Completion { data, keep }) = self.complete {
+        if let Some(Prefix { data, keep }) = self.complete {
             if !(0.0..=1.0).contains(&keep) {
                 return Err(Error::parameter("keep", keep, "must be a share from 0 to 1"));
             }

@@ -53,7 +53,7 @@ pub mod model {
     pub use gradus_core::cluster::Cluster;
     pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, HoldOut, Purpose, Remarks};
     pub use gradus_core::density::{
-        Completion, Continue, Density, Dimensions, Draw, Generate, Progress, Sampling,
+        Continue, Density, Dimensions, Draw, Generate, Prefix, Progress, Sampling,
     };
     pub use gradus_core::embed::{Analogy, Embed, Neighbour, Query};
     pub use gradus_core::estimator::{
@@ -90,7 +90,7 @@ mod book {
     #[doc = include_str!("../../../docs/spectra.md")]
     struct Spectra;
     #[doc = include_str!("../../../docs/generative.md")]
-    mod generative {}
+    struct Generative;
     #[doc = include_str!("../../../docs/fairness.md")]
     struct Fairness;
 }

@@ -15,7 +15,7 @@ pub(crate) use pixels::{Levels, binary_by_pixels, check_pixels, key_of};
 use crate::supervised::{Features, hold_out, order_of};
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset;
-use gradus_core::density::{Completion, Draw, Progress};
+use gradus_core::density::{Draw, Prefix, Progress};
 use gradus_data::{Dense, ImageShape, Inputs, Samples};
 use gradus_file::{Reader, Writer};
 
@@ -184,7 +184,7 @@ impl Begun {
 /// # Errors
 /// If they have other features than those of training.
 pub(crate) fn begun(request: &Draw<'_>, inputs: &Inputs) -> Result<Option<Begun>> {
-    let Some(Completion { data, keep }) = request.complete else { return Ok(None) };
+    let Some(Prefix { data, keep }) = request.complete else { return Ok(None) };
     let samples: &Samples = data.of_kind()?;
     inputs.check_width(samples.n_features())?;
     samples.features().check_finite()?;
@@ -216,7 +216,7 @@ mod tests {
         let shape = ImageShape { height: 4, width: 3, channels: 1 };
         let x = Dense::from_fn(2, 12, |row, at| (row * 12 + at) as f64);
         let samples = Samples::unlabelled(x).unwrap().with_inputs(Inputs::Images(shape)).unwrap();
-        let complete = Some(Completion { data: &samples, keep: 0.5 });
+        let complete = Some(Prefix { data: &samples, keep: 0.5 });
         let request = Draw { complete, ..Draw::new(3, 0) };
         let found = begun(&request, samples.inputs()).unwrap().unwrap();
         assert_eq!(found.kept, 6);

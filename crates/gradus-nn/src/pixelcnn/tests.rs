@@ -6,7 +6,7 @@ use crate::device::{numbers, tensor};
 use crate::layers::Pass;
 use crate::layers::testing::{check_gradients, noise, noisy};
 use burn::tensor::Tensor;
-use gradus_core::density::{Completion, Density, Draw, Generate};
+use gradus_core::density::{Density, Draw, Generate, Prefix};
 use gradus_data::{Dense, ImageShape, Inputs, Matrix};
 
 fn shape(height: usize, width: usize, channels: usize) -> ImageShape {
@@ -171,7 +171,7 @@ fn bars_are_learned_drawn_and_completed() {
     };
     assert!(x.rows().filter(|row| whole(row)).count() > 40);
     // Upper halves decide the lower ones.
-    let complete = Some(Completion { data: &samples, keep: 0.5 });
+    let complete = Some(Prefix { data: &samples, keep: 0.5 });
     let completed = fitted.draw(&Draw { complete, ..Draw::new(10, 3) }).unwrap();
     let completed = completed.of_kind::<Samples>().unwrap().features().to_dense();
     let truth = samples.features().to_dense();
@@ -318,7 +318,7 @@ fn tables_are_completed_from_their_first_columns() {
     let weights = noisy(&layout, 2);
     let network = Network::Table { network, scaler };
     let learned = Learned { network: &network, weights: &weights };
-    let complete = Some(Completion { data: &samples, keep: 0.34 });
+    let complete = Some(Prefix { data: &samples, keep: 0.34 });
     let request = Draw { complete, ..Draw::new(4, 0) };
     let begun = crate::generative::begun(&request, samples.inputs()).unwrap();
     let drawn = sampled(&learned, 4, 0, 1.0, begun.as_ref());
