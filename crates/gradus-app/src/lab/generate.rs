@@ -6,7 +6,6 @@ use gradus::model::{Density, Draw, Generate};
 use gradus::nn::diffusion::DiffusionModel;
 use gradus::nn::{Diffusion, Gan, PixelCnn, Vae};
 use gradus_base::{Error, Result};
-use gradus_core::dataset::Dataset as _;
 use gradus_core::estimator::{Fit, Fitted};
 use gradus_core::report::Report;
 use gradus_data::make::{PlaneFigure, PlaneSpec};
@@ -192,7 +191,7 @@ impl GenerateRequest {
                 judge(&report, &model, Some(&model))?
             }
             Maker::Vae => {
-                let params = Vae::new().hidden(vec![64, 64]).n_components(2).test_samples(100);
+                let params = Vae::new().hidden(vec![64, 64]).n_components(2).test_samples(40);
                 let params = params.max_iter(self.epochs(100)).seed(seed);
                 let Fitted { model, report, .. } = params.fit(data)?;
                 judge(&report, &model, Some(&model))?

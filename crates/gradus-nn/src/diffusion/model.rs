@@ -280,7 +280,7 @@ impl Model for DiffusionModel {
         }
         self.scaler.write(file);
         let bounds: Vec<f32> = self.bounds.iter().flat_map(|(low, high)| [*low, *high]).collect();
-        file.tensor_owned("bounds", &[self.bounds.len(), 2], bounds);
+        file.tensor_owned("scaler.bounds", &[self.bounds.len(), 2], bounds);
         write_progress(&self.progress, "", file);
         self.weights.write(&self.layout, "", file);
     }
@@ -311,7 +311,7 @@ impl Model for DiffusionModel {
         let network = DenoiserNetwork::new(&architecture, &mut layout);
         let network = network.map_err(|error| file.broken(error))?;
         let scaler = Scaler::read(file, architecture.inputs)?;
-        let bounds: Vec<f32> = file.finite("bounds", &[architecture.inputs, 2])?;
+        let bounds: Vec<f32> = file.finite("scaler.bounds", &[architecture.inputs, 2])?;
         let bounds: Vec<(f32, f32)> = bounds.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
         let progress = read_progress("", file)?;
         if !progress.samples.len().is_multiple_of(architecture.inputs * progress.epochs.len().max(1)) {

