@@ -485,7 +485,8 @@ impl Model {
         let drawn = inside(py, || {
             let begun = begun.map(|begun| Samples::unlabelled(begun.matrix.clone())).transpose()?;
             let complete = begun.as_ref().map(|data| Prefix { data, keep });
-            let options = Draw { class, guidance, steps, temperature, complete, ..Draw::new(n, seed) };
+            let options =
+                Draw { class, guidance, steps, temperature, complete, ..Draw::new(n, seed) };
             let drawn = model.draw(&options)?;
             Ok(drawn.of_kind::<Samples>()?.features().to_dense())
         })?;

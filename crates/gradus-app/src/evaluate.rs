@@ -143,7 +143,8 @@ impl App {
         if !request.distances.is_default() && !is_generator {
             return Err(fitted.unsupported(Capability::Generate));
         }
-        if is_generator && fitted.model.density().is_none() && fitted.model.transformer().is_none() {
+        if is_generator && fitted.model.density().is_none() && fitted.model.transformer().is_none()
+        {
             let found = distances::evaluate(self, fitted, request, None, remarks)?;
             return found.map(Evaluation::Distances).ok_or_else(distances::nameless);
         }

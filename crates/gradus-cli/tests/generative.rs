@@ -148,10 +148,18 @@ fn classes_are_learned_drawn_and_compared_by_a_classifier() {
     let found = folder.json("evaluate d.gradus test.csv --classifier k.gradus --samples 200");
     let distances = &found["distances"];
     assert_eq!(distances["features"], "features of k.gradus");
-    assert_eq!((distances["samples"].as_u64(), distances["n_features"].as_u64()), (Some(200), Some(16)));
+    assert_eq!(
+        (distances["samples"].as_u64(), distances["n_features"].as_u64()),
+        (Some(200), Some(16))
+    );
     assert_eq!(distances["classes"].as_array().unwrap().len(), 3);
     let shown = folder.out("evaluate d.gradus test.csv --classifier k.gradus --samples 200");
-    for part in ["Fréchet distance over features of k.gradus", "precision", "confidence", "share of samples"] {
+    for part in [
+        "Fréchet distance over features of k.gradus",
+        "precision",
+        "confidence",
+        "share of samples",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let said = folder.err("evaluate k.gradus test.csv --classifier k.gradus");
@@ -168,7 +176,10 @@ fn an_adversarial_network_is_judged_by_distances_alone() {
     folder.out("fit gan t.csv --hidden 16 --max-iter 20 -o g.gradus");
     let found = folder.json("evaluate g.gradus t.csv");
     assert_eq!((found["model"].as_str(), found["data"].as_u64()), (Some("gan"), Some(300)));
-    assert!(found["recall"].as_f64().unwrap() >= 0.0 && found["frechet_of_data"].is_number(), "{found}");
+    assert!(
+        found["recall"].as_f64().unwrap() >= 0.0 && found["frechet_of_data"].is_number(),
+        "{found}"
+    );
     folder.out("fit gan bars.npy --channels 4,4 --max-iter 2 -o i.gradus");
     assert!(folder.err("evaluate i.gradus bars.npy").contains("classifier"));
     folder.out("sample i.gradus -n 4 --temperature 0.5 -o i.png");

@@ -93,8 +93,12 @@ fn two_players_spiral_circle_or_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let answer = json(folder, "lab minmax --steps 400 -o m.html");
-    let outcomes: Vec<&str> =
-        answer["runs"].as_array().unwrap().iter().map(|run| run["outcome"].as_str().unwrap()).collect();
+    let outcomes: Vec<&str> = answer["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["outcome"].as_str().unwrap())
+        .collect();
     assert_eq!(outcomes, ["spirals away", "circles", "converges", "converges"]);
     let page = std::fs::read_to_string(folder.join("m.html")).unwrap();
     assert!(page.contains("solution") && page.contains("rate predicted"));

@@ -22,7 +22,8 @@ impl<'a> Rows<'a> {
             return Err(Error::data(reason));
         }
         if let Some(at) = values.iter().position(|x| !x.is_finite()) {
-            let reason = format!("{what}: row {}: {} is not a finite number", at / d + 1, values[at]);
+            let reason =
+                format!("{what}: row {}: {} is not a finite number", at / d + 1, values[at]);
             return Err(Error::data(reason));
         }
         Ok(Self { values, d })
@@ -114,9 +115,8 @@ pub fn frechet_distance(samples: &Rows<'_>, data: &Rows<'_>) -> Result<f64> {
         vector.iter_mut().for_each(|x| *x *= by);
     }
     let middle = product_transposed(d, d, d, &product(d, d, d, &vectors, &c2), &vectors);
-    let symmetric: Vec<f64> = (0..d * d)
-        .map(|at| 0.5 * (middle[at] + middle[at % d * d + at / d]))
-        .collect();
+    let symmetric: Vec<f64> =
+        (0..d * d).map(|at| 0.5 * (middle[at] + middle[at % d * d + at / d])).collect();
     let roots: f64 = symmetric_eigen(d, &symmetric)?.values.iter().map(|x| x.max(0.0).sqrt()).sum();
     Ok((means + traces - 2.0 * roots).max(0.0))
 }
@@ -199,7 +199,9 @@ mod tests {
 
     fn normal(n: usize, scales: &[f64], shift: f64, seed: u64) -> Vec<f64> {
         let mut stream = Stream::new(seed, "test", 0);
-        (0..n * scales.len()).map(|at| shift + scales[at % scales.len()] * stream.normal()).collect()
+        (0..n * scales.len())
+            .map(|at| shift + scales[at % scales.len()] * stream.normal())
+            .collect()
     }
 
     #[test]
@@ -250,7 +252,10 @@ mod tests {
             let means: f64 = m1.iter().zip(&m2).map(|(a, b)| (a - b).powi(2)).sum();
             let expected = means + trace(&c1) + trace(&c2) - 2.0 * trace(&root);
             let found = frechet_distance(&rows, &others).unwrap();
-            assert!((found - expected).abs() < 1e-2 * (1.0 + expected), "{n} {d}: {found} {expected}");
+            assert!(
+                (found - expected).abs() < 1e-2 * (1.0 + expected),
+                "{n} {d}: {found} {expected}"
+            );
         }
     }
 
@@ -262,7 +267,8 @@ mod tests {
     fn inverted(d: usize, matrix: &[f64]) -> Vec<f64> {
         let (mut a, mut b) = (matrix.to_vec(), identity(d));
         for column in 0..d {
-            let largest = |x: &usize, y: &usize| a[x * d + column].abs().total_cmp(&a[y * d + column].abs());
+            let largest =
+                |x: &usize, y: &usize| a[x * d + column].abs().total_cmp(&a[y * d + column].abs());
             let pivot = (column..d).max_by(largest).unwrap();
             for at in 0..d {
                 a.swap(column * d + at, pivot * d + at);
@@ -305,7 +311,9 @@ mod tests {
     fn half_of_the_modes_is_half_of_the_recall_and_all_of_the_precision() {
         let mut stream = Stream::new(6, "test", 0);
         let mut cloud = |n: usize, modes: usize| -> Vec<f64> {
-            (0..n).flat_map(|at| [20.0 * (at % modes) as f64 + stream.normal(), stream.normal()]).collect()
+            (0..n)
+                .flat_map(|at| [20.0 * (at % modes) as f64 + stream.normal(), stream.normal()])
+                .collect()
         };
         let (data, half) = (cloud(600, 4), cloud(600, 2));
         let (x, y) = (Rows::new("s", &half, 2).unwrap(), Rows::new("d", &data, 2).unwrap());

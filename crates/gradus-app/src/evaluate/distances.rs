@@ -136,7 +136,10 @@ pub(super) fn evaluate(
             ))),
         };
     }
-    let n = how.samples.unwrap_or(data.len()).clamp(NEIGHBOUR + 1, how.samples.unwrap_or(MOST).max(MOST));
+    let n = how
+        .samples
+        .unwrap_or(data.len())
+        .clamp(NEIGHBOUR + 1, how.samples.unwrap_or(MOST).max(MOST));
     let draw = Draw {
         steps: how.steps,
         guidance: how.guidance,
@@ -160,7 +163,8 @@ pub(super) fn evaluate(
             (name, of_samples, of_data)
         }
         _ => {
-            let (of_samples, of_data) = standardised(&drawn.features().to_dense(), &data.to_dense());
+            let (of_samples, of_data) =
+                standardised(&drawn.features().to_dense(), &data.to_dense());
             ("standardised columns".to_owned(), of_samples, of_data)
         }
     };
@@ -209,7 +213,9 @@ pub(super) fn evaluate(
 /// The features that a network found.
 fn hidden(model: &dyn Predict, features: &Matrix, name: &str) -> Result<Dense<f64>> {
     model.hidden(features)?.ok_or_else(|| {
-        Error::data(format!("{name}: the model has no hidden layers; name a network such as cnn, vit or mlp"))
+        Error::data(format!(
+            "{name}: the model has no hidden layers; name a network such as cnn, vit or mlp"
+        ))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Models that neither recommend nor predict: one loss for each unit of the data, and its mean.
 
-use super::distances::{self, DistancesAnswer};
 use super::EvaluateRequest;
+use super::distances::{self, DistancesAnswer};
 use crate::App;
 use crate::data::Source;
 use crate::predict::text_column;

@@ -179,14 +179,21 @@ impl GenerateRequest {
         Ok(GenerateAnswer { data: self.data, samples: self.samples, modes, runs, points })
     }
 
-    fn one(&self, maker: Maker, spec: &PlaneSpec, data: &Samples, fresh: &Samples) -> Result<GenerateRun> {
+    fn one(
+        &self,
+        maker: Maker,
+        spec: &PlaneSpec,
+        data: &Samples,
+        fresh: &Samples,
+    ) -> Result<GenerateRun> {
         let judge = |report: &Report, model: &dyn Generate, density: Option<&dyn Density>| {
             judged(maker, (spec, data, fresh), report, model, density)
         };
         let seed = self.seed;
         Ok(match maker {
             Maker::Pixelcnn => {
-                let params = PixelCnn::new().hidden(vec![64, 64]).max_iter(self.epochs(60)).seed(seed);
+                let params =
+                    PixelCnn::new().hidden(vec![64, 64]).max_iter(self.epochs(60)).seed(seed);
                 let Fitted { model, report, .. } = params.fit(data)?;
                 judge(&report, &model, Some(&model))?
             }
@@ -270,8 +277,10 @@ fn judged(
     let is_covered = |part: &usize| near[*part] as f64 >= 0.25 * share(*part) * JUDGED as f64;
     let covered = (0..modes).filter(is_covered).count();
     let fresh_points = fresh.features().to_dense();
-    let (x, y) =
-        (Rows::new("the samples", samples.values(), 2)?, Rows::new("the data", fresh_points.values(), 2)?);
+    let (x, y) = (
+        Rows::new("the samples", samples.values(), 2)?,
+        Rows::new("the data", fresh_points.values(), 2)?,
+    );
     let log_density = match density {
         Some(model) => {
             let all = model.log_density(fresh)?;

@@ -306,10 +306,17 @@ mod tests {
     #[test]
     fn rates_are_as_predicted_for_any_step() {
         for step in [0.05, 0.3, 0.55, 0.8, 1.5] {
-            let answer = MinMaxRequest { step, steps: 4000, ..MinMaxRequest::default() }.run().unwrap();
+            let answer =
+                MinMaxRequest { step, steps: 4000, ..MinMaxRequest::default() }.run().unwrap();
             for run in &answer.runs {
                 let off = (run.seen_rate - run.predicted_rate).abs();
-                assert!(off < 2e-3, "{step} {}: {} {}", run.method, run.seen_rate, run.predicted_rate);
+                assert!(
+                    off < 2e-3,
+                    "{step} {}: {} {}",
+                    run.method,
+                    run.seen_rate,
+                    run.predicted_rate
+                );
             }
         }
     }

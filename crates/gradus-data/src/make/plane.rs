@@ -109,11 +109,7 @@ impl PlaneSpec {
                 PlaneFigure::Moons => {
                     // The second moon is the first, turned and shifted.
                     let (x, y) = if part == 0 { (x, y) } else { (1.0 - x, 0.5 - y) };
-                    if y >= 0.0 {
-                        (x.hypot(y) - 1.0).abs()
-                    } else {
-                        (x.abs() - 1.0).hypot(y)
-                    }
+                    if y >= 0.0 { (x.hypot(y) - 1.0).abs() } else { (x.abs() - 1.0).hypot(y) }
                 }
                 PlaneFigure::Rings => (x.hypot(y) - (part + 1) as f64).abs(),
                 PlaneFigure::Mixture => {

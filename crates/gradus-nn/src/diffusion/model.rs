@@ -169,7 +169,8 @@ impl DiffusionModel {
         let features = Dense::new(n, d, values)?;
         let samples = match &self.classes {
             Some((outputs, _)) if outputs.labels().is_some() => {
-                let labels = outputs.labels().cloned().unwrap_or_else(|| gradus_data::Ids::range(0));
+                let labels =
+                    outputs.labels().cloned().unwrap_or_else(|| gradus_data::Ids::range(0));
                 let found = Samples::new(features, Target::Classes { codes, labels })?;
                 found.with_target_names(outputs.names().to_vec())?
             }
@@ -181,7 +182,8 @@ impl DiffusionModel {
     fn number_of(&self, class: &str) -> Result<u32> {
         let labels = self.classes.as_ref().and_then(|(outputs, _)| outputs.labels());
         let found = labels.and_then(|labels| {
-            let by_name = || labels.iter().position(|id| id.to_string() == class).map(|at| at as u32);
+            let by_name =
+                || labels.iter().position(|id| id.to_string() == class).map(|at| at as u32);
             labels.find(Id::parse(class)).or_else(by_name)
         });
         found.ok_or_else(|| {
@@ -232,9 +234,7 @@ impl Density for DiffusionModel {
         // A density in the units of the features; a probability has none.
         let unit: f64 = match self.settings.levels {
             Some(_) => 0.0,
-            None => {
-                factors.iter().filter(|by| **by > 0.0).map(|by| f64::from(*by).ln()).sum()
-            }
+            None => factors.iter().filter(|by| **by > 0.0).map(|by| f64::from(*by).ln()).sum(),
         };
         let rows: Vec<u32> = (0..samples.len() as u32).collect();
         let (denoiser, d) = (self.denoiser(&self.weights), self.inputs.n_features());
@@ -246,7 +246,8 @@ impl Density for DiffusionModel {
                 None => Vec::new(),
             };
             // A sample has noise of its own, whatever stands beside it.
-            let stream = |row: usize| Stream::new(0, "nn.diffusion.bound", key_of(&z[row * d..][..d]));
+            let stream =
+                |row: usize| Stream::new(0, "nn.diffusion.bound", key_of(&z[row * d..][..d]));
             let levels = self.settings.levels;
             let found = denoiser.bound(&z, &classes, levels, TERMS, &counts, stream);
             bounds.extend(found.into_iter().map(|bound| bound + unit));
@@ -298,7 +299,8 @@ impl Model for DiffusionModel {
             None
         };
         let n_classes = classes.as_ref().map_or(0, |(_, shares)| shares.len());
-        let is_fit = architecture.inputs == inputs.n_features() && architecture.classes == n_classes;
+        let is_fit =
+            architecture.inputs == inputs.n_features() && architecture.classes == n_classes;
         if !is_fit || classes.is_some() != (n_classes > 0) {
             return Err(file.broken("its layers do not fit its inputs and classes"));
         }
@@ -312,9 +314,14 @@ impl Model for DiffusionModel {
         let network = network.map_err(|error| file.broken(error))?;
         let scaler = Scaler::read(file, architecture.inputs)?;
         let bounds: Vec<f32> = file.finite("scaler.bounds", &[architecture.inputs, 2])?;
-        let bounds: Vec<(f32, f32)> = bounds.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let bounds: Vec<(f32, f32)> =
+            bounds.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
         let progress = read_progress("", file)?;
-        if !progress.samples.len().is_multiple_of(architecture.inputs * progress.epochs.len().max(1)) {
+        if !progress
+            .samples
+            .len()
+            .is_multiple_of(architecture.inputs * progress.epochs.len().max(1))
+        {
             return Err(file.broken("its samples of the course of the fit are of another width"));
         }
         let weights = Weights::read(&layout, "", file, &Device::flex())?;
@@ -334,9 +341,8 @@ impl Model for DiffusionModel {
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
-        let list = |sizes: &[usize]| {
-            sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ")
-        };
+        let list =
+            |sizes: &[usize]| sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
         let layers = match &self.architecture.layers {
             DenoiserLayers::Dense { hidden } => {
                 let plural = if hidden.len() == 1 { "" } else { "s" };

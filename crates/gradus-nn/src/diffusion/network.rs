@@ -177,8 +177,7 @@ impl DenoiserNetwork {
 /// Sines and cosines of each time, of frequencies from 1 to 1/10,000 for a time that goes to 1,000.
 fn waves(times: &[f64], frequencies: usize) -> Vec<f32> {
     let half = frequencies / 2;
-    let frequency =
-        |at: usize| (-(at as f64) / half.max(1) as f64 * 10_000f64.ln()).exp() * 1000.0;
+    let frequency = |at: usize| (-(at as f64) / half.max(1) as f64 * 10_000f64.ln()).exp() * 1000.0;
     let rows = times.iter().flat_map(|time| {
         let of = move |at: usize| {
             let angle = time * frequency(at % half);
@@ -189,12 +188,7 @@ fn waves(times: &[f64], frequencies: usize) -> Vec<f32> {
     rows.collect()
 }
 
-fn dense(
-    inputs: usize,
-    hidden: &[usize],
-    embedded: usize,
-    layout: &mut Layout,
-) -> Result<Dense> {
+fn dense(inputs: usize, hidden: &[usize], embedded: usize, layout: &mut Layout) -> Result<Dense> {
     let width = hidden[0];
     let fits = |units: &usize| *units > 0 && units.saturating_mul(width.max(embedded)) <= MOST;
     if hidden.len() > 64 || !hidden.iter().all(fits) || !fits(&inputs) {
@@ -229,10 +223,8 @@ impl Dense {
         let mut x = self.input.forward(weights, x);
         for block in &self.blocks {
             let h = block.first.forward(weights, block.norm.forward(weights, x.clone()));
-            let h = ops::activate(
-                h + block.time.forward(weights, embedded.clone()),
-                Activation::Silu,
-            );
+            let h =
+                ops::activate(h + block.time.forward(weights, embedded.clone()), Activation::Silu);
             x = x + block.second.forward(weights, dropout(h, p, pass));
         }
         let x = ops::activate(self.norm.forward(weights, x), Activation::Silu);

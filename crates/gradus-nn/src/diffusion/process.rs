@@ -61,8 +61,9 @@ impl Process {
         let n = n_steps as f64;
         // The rates of the first paper are those of 1,000 steps.
         let (first, last) = (1e-4 * 1000.0 / n, 0.02 * 1000.0 / n);
-        let cosine =
-            |t: f64| ((t / n + OFFSET) / (1.0 + OFFSET) * std::f64::consts::FRAC_PI_2).cos().powi(2);
+        let cosine = |t: f64| {
+            ((t / n + OFFSET) / (1.0 + OFFSET) * std::f64::consts::FRAC_PI_2).cos().powi(2)
+        };
         let mut kept = vec![1.0f64];
         for t in 1..=n_steps {
             let beta = match kind {
@@ -221,7 +222,8 @@ mod tests {
                 let (signal, noise) = process.factors(t);
                 let (x0, e) = (0.3, -1.2);
                 let x = signal * x0 + noise * e;
-                let said = [(Prediction::Noise, e), (Prediction::Velocity, signal * e - noise * x0)];
+                let said =
+                    [(Prediction::Noise, e), (Prediction::Velocity, signal * e - noise * x0)];
                 for (prediction, said) in said {
                     let (a, b) = process.data_from(prediction, t);
                     assert!((a * x + b * said - x0).abs() < 1e-9, "{prediction:?} {t}");

@@ -58,7 +58,13 @@ impl Denoiser<'_> {
         for row in data.chunks_exact_mut(self.bounds.len().max(1)) {
             for (x, (low, high)) in row.iter_mut().zip(self.bounds) {
                 // What is no number stays so, and is noticed.
-                *x = if *x < *low { *low } else if *x > *high { *high } else { *x };
+                *x = if *x < *low {
+                    *low
+                } else if *x > *high {
+                    *high
+                } else {
+                    *x
+                };
             }
         }
     }
@@ -170,7 +176,9 @@ impl Denoiser<'_> {
                     let variance = 1.0 - self.process.kept(1);
                     let each = z.iter().zip(data).zip(counts).filter(|(_, counts)| **counts);
                     bound[row] += each
-                        .map(|((z, x), _)| log_density(f64::from(*z), f64::from(*x), variance, levels))
+                        .map(|((z, x), _)| {
+                            log_density(f64::from(*z), f64::from(*x), variance, levels)
+                        })
                         .sum::<f64>();
                 } else {
                     let probability = weight(t) / total;
@@ -206,7 +214,8 @@ fn log_density(z: f64, x: f64, variance: f64, levels: Option<usize>) -> f64 {
     let (low, high) = (if level <= 0.0 { f64::NEG_INFINITY } else { low }, high);
     let high = if level >= levels as f64 - 1.0 { f64::INFINITY } else { high };
     let inside = if low > x {
-        let above = |edge: f64| 0.5 * libm::erfc((edge - x) / (deviation * std::f64::consts::SQRT_2));
+        let above =
+            |edge: f64| 0.5 * libm::erfc((edge - x) / (deviation * std::f64::consts::SQRT_2));
         above(low) - above(high)
     } else {
         below(high) - below(low)
@@ -223,7 +232,8 @@ mod tests {
         for levels in [2, 5, 256] {
             for (x, variance) in [(0.3, 1e-4), (-1.0, 0.5), (0.999, 4e-5)] {
                 let level = |at: usize| 2.0 * at as f64 / (levels as f64 - 1.0) - 1.0;
-                let all = (0..levels).map(|at| log_density(level(at), x, variance, Some(levels)).exp());
+                let all =
+                    (0..levels).map(|at| log_density(level(at), x, variance, Some(levels)).exp());
                 assert!((all.sum::<f64>() - 1.0).abs() < 1e-12, "{levels} {x} {variance}");
             }
         }

@@ -3,11 +3,11 @@
 use super::network::DenoiserNetwork;
 use super::process::{Prediction, Process};
 use crate::device::{numbers, tensor};
+use crate::generative::labelled::Part;
 use crate::layers::Pass;
 use crate::ops::squared_error;
 use crate::supervised::Scaler;
 use crate::train::Task;
-use crate::generative::labelled::Part;
 use crate::weights::{Layout, Weights};
 use burn::tensor::{Device, Tensor};
 use gradus_base::parallel;
@@ -82,11 +82,7 @@ impl DenoisingTask<'_> {
     }
 
     /// The root of the mean squared error on held-out samples; `said` gets noisy samples, their times and classes.
-    fn error(
-        &self,
-        held: &Part<'_>,
-        said: impl Fn(&Noisy, &[u32]) -> Option<Tensor<2>>,
-    ) -> f64 {
+    fn error(&self, held: &Part<'_>, said: impl Fn(&Noisy, &[u32]) -> Option<Tensor<2>>) -> f64 {
         let d = self.scaler.len();
         let (mut sum, mut total) = (0.0, 0.0);
         for first in (0..held.len()).step_by(ROWS) {
@@ -98,8 +94,7 @@ impl DenoisingTask<'_> {
             let classes = held.classes.get(units.clone()).unwrap_or_default();
             let weights = &held.weights[units.clone()];
             let shape = [units.len(), d];
-            let y = said(&found, classes)
-                .unwrap_or_else(|| Tensor::zeros(shape, &self.device));
+            let y = said(&found, classes).unwrap_or_else(|| Tensor::zeros(shape, &self.device));
             sum += 2.0 * f64::from(numbers(squared_error(y, found.target, weights))[0]);
             total += weights.iter().map(|weight| f64::from(*weight)).sum::<f64>();
         }

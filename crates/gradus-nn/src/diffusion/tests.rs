@@ -62,7 +62,9 @@ fn gradients_are_those_of_finite_differences() {
 #[test]
 fn both_clouds_are_drawn_each_by_its_class() {
     let samples = clouds(400);
-    for params in [small(), small().prediction(Prediction::Noise).noise_schedule(NoiseSchedule::Linear)] {
+    for params in
+        [small(), small().prediction(Prediction::Noise).noise_schedule(NoiseSchedule::Linear)]
+    {
         let fitted = params.max_iter(250).fit(&samples).unwrap();
         let x = features(fitted.generate(400, 1).unwrap().as_ref());
         let near = |row: &[f64], centre: f64| (row[0] - centre).hypot(row[1] - 100.0) < 8.0;
@@ -77,7 +79,9 @@ fn both_clouds_are_drawn_each_by_its_class() {
                 let near = x.rows().filter(|row| near(row, centre)).count();
                 assert!(near > 95, "{class} {guidance:?}: {near}");
                 let samples: &Samples = drawn.of_kind().unwrap();
-                let Target::Classes { codes, labels } = samples.target() else { panic!("no classes") };
+                let Target::Classes { codes, labels } = samples.target() else {
+                    panic!("no classes")
+                };
                 assert!(codes.iter().all(|code| labels.get(*code as usize).to_string() == class));
             }
         }
@@ -140,7 +144,8 @@ fn ddim_with_all_steps_and_all_noise_is_ancestral_sampling() {
 fn the_bound_is_below_the_log_density_and_near_it() {
     // Of one normal distribution the exact log density is known.
     let mut stream = Stream::new(2, "test", 0);
-    let x = Dense::from_fn(600, 2, |_, at| if at == 0 { 5.0 } else { -1.0 } + 3.0 * stream.normal());
+    let x =
+        Dense::from_fn(600, 2, |_, at| if at == 0 { 5.0 } else { -1.0 } + 3.0 * stream.normal());
     let samples = Samples::unlabelled(x.clone()).unwrap();
     let fitted = small().hidden(vec![64, 64]).max_iter(150).fit(&samples).unwrap();
     assert!(fitted.is_bound() && Density::dimensions(&fitted.model).is_none());
@@ -180,7 +185,9 @@ fn the_same_bits_on_any_number_of_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let fitted = small().max_iter(2).fit(&squares(120)).unwrap();
-            let drawn = features(fitted.draw(&Draw { steps: Some(3), ..Draw::new(9, 1) }).unwrap().as_ref());
+            let drawn = features(
+                fitted.draw(&Draw { steps: Some(3), ..Draw::new(9, 1) }).unwrap().as_ref(),
+            );
             let bits: Vec<u64> = drawn.values().iter().map(|x| x.to_bits()).collect();
             (bits, fitted.into_any().to_bytes().unwrap())
         })
@@ -194,7 +201,8 @@ fn samples_are_seen_on_their_way() {
     let fitted = small().max_iter(2).fit(&clouds(60)).unwrap();
     let mut seen = Vec::new();
     let request = Draw { steps: Some(5), ..Draw::new(4, 1) };
-    let drawn = fitted.model.draw_seen(&request, &mut |left, x| seen.push((left, x.clone()))).unwrap();
+    let drawn =
+        fitted.model.draw_seen(&request, &mut |left, x| seen.push((left, x.clone()))).unwrap();
     let times: Vec<usize> = seen.iter().map(|(left, _)| *left).collect();
     assert_eq!(times, [1000, 800, 600, 400, 200, 0]);
     assert_eq!(seen[5].1, drawn.features().to_dense());

@@ -143,9 +143,8 @@ impl Unet {
         if check_size(image)? != inputs {
             return Err(Error::data(format!("images of {image} do not have {inputs} pixels")));
         }
-        let fits = |&c: &usize| {
-            c > 0 && c <= 1 << 14 && c.saturating_mul(18 * c.max(embedded)) <= MOST
-        };
+        let fits =
+            |&c: &usize| c > 0 && c <= 1 << 14 && c.saturating_mul(18 * c.max(embedded)) <= MOST;
         let possible = !channels.is_empty()
             && channels.len() <= 16
             && channels.iter().all(fits)
@@ -157,9 +156,10 @@ impl Unet {
             );
             return Err(Error::data(text));
         }
-        let conv = |layout: &mut Layout, name: &str, sizes: (usize, usize), window: Window, init| {
-            Conv2d::new(layout, name, sizes, window, init, true)
-        };
+        let conv =
+            |layout: &mut Layout, name: &str, sizes: (usize, usize), window: Window, init| {
+                Conv2d::new(layout, name, sizes, window, init, true)
+            };
         let window = Window::same(3);
         let fan = |from: usize, area: usize| Init::fan_in(area * from);
         let first = (image.channels, channels[0]);
@@ -196,10 +196,11 @@ impl Unet {
             down.push(level);
         }
         let middle = layout.within("middle", |layout| {
-            let block = |layout: &mut Layout, name| Residual::new(layout, name, (now, now), embedded);
+            let block =
+                |layout: &mut Layout, name| Residual::new(layout, name, (now, now), embedded);
             let first = block(layout, "0");
-            let places = is_small(size)
-                .then(|| Places::new(layout, "places", now, heads_for(now, heads)));
+            let places =
+                is_small(size).then(|| Places::new(layout, "places", now, heads_for(now, heads)));
             (first, places, block(layout, "1"))
         });
         let mut up = Vec::new();

@@ -154,7 +154,8 @@ impl Default for Gan {
 impl Params for Gan {
     fn check_together(&self) -> Result<()> {
         if self.schedule == ScheduleKind::Range {
-            let rule = "must be cosine or constant: the loss of a game does not tell which rate is best";
+            let rule =
+                "must be cosine or constant: the loss of a game does not tell which rate is best";
             return Err(Error::parameter("schedule", "range", rule));
         }
         Ok(())
@@ -181,7 +182,11 @@ impl Gan {
     }
 
     /// The options of the loop for so many samples, the number of epochs, and what was chosen.
-    fn training(&self, n: usize, architecture: &GanArchitecture) -> (TrainOptions, usize, Vec<Choice>) {
+    fn training(
+        &self,
+        n: usize,
+        architecture: &GanArchitecture,
+    ) -> (TrainOptions, usize, Vec<Choice>) {
         let chosen_batch = match n {
             0..1_000 => 64,
             _ => 128,

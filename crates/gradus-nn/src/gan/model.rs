@@ -147,7 +147,11 @@ impl Model for GanModel {
         let discriminator = discriminator.map_err(|error| file.broken(error))?;
         let scaler = Scaler::read(file, architecture.inputs)?;
         let progress = read_progress("", file)?;
-        if !progress.samples.len().is_multiple_of(architecture.inputs * progress.epochs.len().max(1)) {
+        if !progress
+            .samples
+            .len()
+            .is_multiple_of(architecture.inputs * progress.epochs.len().max(1))
+        {
             return Err(file.broken("its samples of the course of the fit are of another width"));
         }
         let device = Device::flex();

@@ -170,8 +170,7 @@ impl Generator {
                 let convs = convs.collect();
                 let to_image = (channels[0], shape.channels);
                 let init = Init::fan_in(9 * channels[0]);
-                let output =
-                    Conv2d::new(layout, "output", to_image, Window::same(3), init, true);
+                let output = Conv2d::new(layout, "output", to_image, Window::same(3), init, true);
                 let (shape, first) = (*shape, [rows, columns, c]);
                 Make::Convolutional(Box::new(Up { shape, code, first, norm, convs, output }))
             }

@@ -91,8 +91,10 @@ fn the_gradient_of_the_penalty_is_that_of_half_the_squared_gradient() {
             let scores = discriminator.forward(weights, given.clone(), &Pass::predicting());
             let g = numbers(given.grad(&scores.sum().backward()).unwrap());
             let rows = g.chunks(d).zip(&counts);
-            rows.map(|(g, by)| 0.5 * f64::from(*by) * g.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>())
-                .sum()
+            rows.map(|(g, by)| {
+                0.5 * f64::from(*by) * g.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>()
+            })
+            .sum()
         };
         let tracked = weights.tracked(&of_d);
         let (slope, squares) = solver.squared_gradient(&tracked, &x, &counts);
@@ -114,7 +116,11 @@ fn the_gradient_of_the_penalty_is_that_of_half_the_squared_gradient() {
                 let expected = (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h)))
                     / (12.0 * f64::from(h));
                 let off = (f64::from(gradient[at]) - expected).abs();
-                assert!(off < 0.02 * (0.2 + expected.abs()), "{place} {at}: {} {expected}", gradient[at]);
+                assert!(
+                    off < 0.02 * (0.2 + expected.abs()),
+                    "{place} {at}: {} {expected}",
+                    gradient[at]
+                );
                 largest = largest.max(expected.abs());
             }
         }
@@ -136,7 +142,9 @@ fn a_circle_is_learned() {
     let near = near.count();
     assert!(near > 240, "{near} of 300 are near the circle");
     let quarters = (0..4).map(|quarter| {
-        x.rows().filter(|row| (usize::from(row[0] > 50.0) + 2 * usize::from(row[1] > 50.0)) == quarter).count()
+        x.rows()
+            .filter(|row| (usize::from(row[0] > 50.0) + 2 * usize::from(row[1] > 50.0)) == quarter)
+            .count()
     });
     let quarters: Vec<usize> = quarters.collect();
     assert!(quarters.iter().all(|count| *count > 30), "{quarters:?}");

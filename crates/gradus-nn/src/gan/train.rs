@@ -83,7 +83,12 @@ struct Batch<'a> {
 type Found = (Vec<Option<Tensor<1>>>, Vec<Tensor<1>>);
 
 /// Normal random numbers, a stream for each row.
-pub(super) fn codes(seed: u64, purpose: &str, rows: std::ops::Range<u64>, latent: usize) -> Vec<f32> {
+pub(super) fn codes(
+    seed: u64,
+    purpose: &str,
+    rows: std::ops::Range<u64>,
+    latent: usize,
+) -> Vec<f32> {
     let first = rows.start;
     let mut codes = vec![0.0f32; (rows.end - first) as usize * latent];
     parallel::each_row(&mut codes, latent.max(1), |row, code| {
@@ -291,10 +296,16 @@ impl Solver for GanSolver<'_> {
             kept.push((rows.len() as f64 / n as f64, Tensor::cat(measured, 0)));
             if kept.len() == READ || at + 1 == steps {
                 let first = at + 1 - kept.len();
-                for (batch, (share, measured)) in std::mem::take(&mut kept).into_iter().enumerate() {
+                for (batch, (share, measured)) in std::mem::take(&mut kept).into_iter().enumerate()
+                {
                     let found = numbers(measured);
                     for loss in &found {
-                        check_loss("gan", *loss, (state.epoch, first + batch), self.options.schedule.rate)?;
+                        check_loss(
+                            "gan",
+                            *loss,
+                            (state.epoch, first + batch),
+                            self.options.schedule.rate,
+                        )?;
                     }
                     let of = |at: usize| share * f64::from(found[at]);
                     total += of(0);
@@ -382,7 +393,12 @@ impl Solver for GanSolver<'_> {
         let progress = read_progress(prefix, file)?;
         let counts: Vec<u64> = file.tensor(&format!("{prefix}counts"), &[3])?;
         let means: Vec<f64> = file.tensor(&format!("{prefix}means"), &[3])?;
-        let trained = |[weights, first, second]: [Weights; 3], steps| Trained { weights, first, second, steps };
+        let trained = |[weights, first, second]: [Weights; 3], steps| Trained {
+            weights,
+            first,
+            second,
+            steps,
+        };
         Ok(GanState {
             generator: trained(generator, counts[0]),
             discriminator: trained(discriminator, counts[1]),

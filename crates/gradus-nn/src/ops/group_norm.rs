@@ -207,7 +207,8 @@ mod tests {
         let x = crate::layers::testing::noise(n * places * d, 3);
         let device = Device::flex();
         let given = tensor(x.iter().map(|x| 5.0 * x - 2.0).collect(), [n, places, d], &device);
-        let (ones, zeros) = (tensor(vec![1.0; d], [d], &device), tensor(vec![0.0; d], [d], &device));
+        let (ones, zeros) =
+            (tensor(vec![1.0; d], [d], &device), tensor(vec![0.0; d], [d], &device));
         let y = numbers(group_norm(given, ones, zeros, groups, 1e-5, Activation::Identity));
         for sample in y.chunks(places * d) {
             for group in 0..groups {

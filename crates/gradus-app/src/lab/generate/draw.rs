@@ -56,7 +56,8 @@ impl Frame {
 /// Epochs of the course that are drawn: the first, some between, and the last that was kept.
 fn chosen<T>(course: &[T]) -> Vec<&T> {
     let last = course.len().saturating_sub(1);
-    let mut at: Vec<usize> = [0.0, 0.35, 0.7, 1.0].map(|share| (share * last as f64) as usize).to_vec();
+    let mut at: Vec<usize> =
+        [0.0, 0.35, 0.7, 1.0].map(|share| (share * last as f64) as usize).to_vec();
     at.dedup();
     at.into_iter().filter_map(|at| course.get(at)).collect()
 }
@@ -64,10 +65,17 @@ fn chosen<T>(course: &[T]) -> Vec<&T> {
 impl GenerateAnswer {
     fn row(&self, frame: &Frame, run: &GenerateRun) -> Pictures {
         let found = &run.pictures;
-        let title = format!("{}: {} of {} modes, {:.1} % off the data", run.model, run.covered, self.modes, 100.0 * run.off);
+        let title = format!(
+            "{}: {} of {} modes, {:.1} % off the data",
+            run.model,
+            run.covered,
+            self.modes,
+            100.0 * run.off
+        );
         let mut row = Pictures::new().title(title);
         for (epoch, points) in chosen(&found.course) {
-            row = row.picture(format!("epoch {epoch}"), SIDE, &frame.counts(points.iter().copied()));
+            row =
+                row.picture(format!("epoch {epoch}"), SIDE, &frame.counts(points.iter().copied()));
         }
         row = row.picture("samples", SIDE, &frame.counts(found.samples.iter().copied()));
         match &found.density {
@@ -83,17 +91,24 @@ impl GenerateAnswer {
 
     fn data_row(&self, frame: &Frame) -> Pictures {
         let points = self.points.rows().map(|row| [row[0], row[1]]);
-        Pictures::new()
-            .title(format!("{} points to learn from", self.samples))
-            .picture("data", SIDE, &frame.counts(points))
+        Pictures::new().title(format!("{} points to learn from", self.samples)).picture(
+            "data",
+            SIDE,
+            &frame.counts(points),
+        )
     }
 
     fn flow(&self, frame: &Frame) -> Option<Pictures> {
         let run = self.runs.iter().find(|run| !run.pictures.flow.is_empty())?;
-        let title = "diffusion: the way of samples from noise, by the share of the steps that is left";
+        let title =
+            "diffusion: the way of samples from noise, by the share of the steps that is left";
         let flow = run.pictures.flow.iter();
         Some(flow.fold(Pictures::new().title(title), |row, (share, points)| {
-            row.picture(format!("{:.0} %", 100.0 * share), SIDE, &frame.counts(points.iter().copied()))
+            row.picture(
+                format!("{:.0} %", 100.0 * share),
+                SIDE,
+                &frame.counts(points.iter().copied()),
+            )
         }))
     }
 }

@@ -6,7 +6,9 @@ use gradus_app::evaluate::DistancesAnswer;
 
 pub(super) fn show(found: &DistancesAnswer, context: Context) -> Outcome {
     let mut table = Table::new(&["samples beside data", ">value", "best"]);
-    let best = found.frechet_of_data.map_or("0".to_owned(), |x| format!("{} (of halves of the data)", short(x)));
+    let best = found
+        .frechet_of_data
+        .map_or("0".to_owned(), |x| format!("{} (of halves of the data)", short(x)));
     table.row([format!("Fréchet distance over {}", found.features), short(found.frechet), best]);
     let manifold = &found.manifold;
     let shares = [

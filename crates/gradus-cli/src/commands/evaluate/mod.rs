@@ -12,7 +12,9 @@ use crate::input::{DataArgs, options_by_name};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus_app::evaluate::{DistancesRequest, EvaluateRequest, Evaluation, RankingRequest, evaluate_words};
+use gradus_app::evaluate::{
+    DistancesRequest, EvaluateRequest, Evaluation, RankingRequest, evaluate_words,
+};
 use gradus_core::capability::Capability;
 use std::path::PathBuf;
 
