@@ -103,7 +103,9 @@ fn draw_options(model: &dyn Estimator) -> Finding {
         ("class", Draw { class: Some("no such class"), ..plain }),
     ] {
         match generator.draw(&request) {
-            Ok(data) => ensure!(data.len() == 3, "{name}: 3 were asked for, {} came", data.len()),
+            Ok(data) => {
+                ensure!(data.len() == 3, "{name}: 3 were asked for, {} came", data.len());
+            }
             Err(error) => {
                 let text = error.to_string();
                 ensure!(text.contains(name), "{name} is not in {text:?}");

@@ -7,9 +7,8 @@ use gradus_base::{Result, parallel};
 use gradus_core::dataset::Dataset;
 use gradus_core::density::{Generate, Progress};
 use gradus_core::estimator::AnyFitted;
-use gradus_core::transform::Transform;
 use gradus_data::{Dense, ImageShape, Inputs, Samples};
-use gradus_report::{Chart, Line, Page, Pictures, Scatter, Section, number};
+use gradus_report::{Line, Page, Pictures, Scatter, Section, number};
 
 /// Images of each epoch, of the finished model, and with their neighbours.
 const EACH: usize = 8;
