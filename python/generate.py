@@ -52,6 +52,8 @@ SPECIAL = {
     "seq2seq": "Translator",
     "pixelcnn": "NetworkDensity",
     "vae": "NetworkCodes",
+    "gan": "NetworkGenerator",
+    "diffusion": "NetworkClassDensity",
     "cnn": "ImageClassifier",
     "vit": "PatchClassifier",
 }
@@ -80,6 +82,8 @@ SOURCES = {
     "NetworkAutoencoder": "_networks",
     "NetworkDensity": "_generative",
     "NetworkCodes": "_generative",
+    "NetworkGenerator": "_generative",
+    "NetworkClassDensity": "_generative",
     "FastTextClassifier": "_classify",
     "LanguageModel": "_language",
     "Translator": "_language",
@@ -92,10 +96,13 @@ SOURCES = {
 WITHOUT = {"fairreduction", "fairthresholds", "fairfeatures"}
 
 #: Bases of models whose fits take no weights of samples, and so no weights of classes by name.
-WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier", "NetworkDensity", "NetworkCodes"}
+WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier", "NetworkDensity", "NetworkCodes"} | {
+    "NetworkGenerator",
+    "NetworkClassDensity",
+}
 
 #: Models of samples that take images as well, as rows with the parameter `image_shape`.
-OF_IMAGES = {"autoencoder", "pixelcnn", "vae"}
+OF_IMAGES = {"autoencoder", "pixelcnn", "vae", "gan", "diffusion"}
 
 
 def base_of(model: dict) -> str:
@@ -146,6 +153,22 @@ EXAMPLES = {
 >>> model = {name}(hidden=(8,), max_iter=5, random_state=0).fit(X)
 >>> model.score_samples(X).shape, model.sample(3, random_state=0).shape
 ((60,), (3, 2))
+""",
+    "generator": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}(hidden=(8,), max_iter=5, random_state=0).fit(X)
+>>> model.sample(3, random_state=0).shape
+(3, 2)
+""",
+    "class_density": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}(hidden=(8,), max_iter=5, random_state=0).fit(X, np.where(X[:, 0] > 0, "right", "left"))
+>>> model.sample(3, random_state=0, label="left", steps=10).shape, model.score_samples(X).shape
+((3, 2), (60,))
 """,
     "codes": """
 >>> import numpy as np
@@ -594,6 +617,15 @@ ATTRIBUTES = {
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
     ],
+    "NetworkGenerator": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkClassDensity": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+        ("classes_", "The classes, ascending, if `fit` got some."),
+    ],
     "LanguageModel": [],
     "Translator": [],
     "SentenceTransformer": [
@@ -621,6 +653,8 @@ OWN_EXAMPLES = {
     "PatchClassifier": "patches",
     "NetworkDensity": "density",
     "NetworkCodes": "codes",
+    "NetworkGenerator": "generator",
+    "NetworkClassDensity": "class_density",
 }
 
 #: Parameters of an example, so that it is quick.

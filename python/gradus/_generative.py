@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
+from sklearn.utils.validation import column_or_1d
 
+from gradus import _gradus
 from gradus._base import _seed
+from gradus._features import _classes, _labels
 from gradus._networks import WithWeights, checked_shape
 from gradus._transform import Transformer, WithDensity, _Unsupervised
 
@@ -119,8 +123,8 @@ class NetworkDensity(WithDensity, DensityMixin, Generative):
     """A generative model with a density."""
 
 
-class NetworkCodes(WithDensity, Generative, Transformer):
-    """A generative model with codes, and a bound on the density."""
+class WithPaths:
+    """The methods of generative models with codes."""
 
     def interpolate(self, n_paths: int = 1, n_steps: int = 9, random_state: Any = None) -> np.ndarray:
         """Samples along paths between two random codes each, one path after another.
@@ -138,3 +142,47 @@ class NetworkCodes(WithDensity, Generative, Transformer):
         """
         return self._as_images(self._fitted.interpolate(n_paths, n_steps, _seed(random_state)))
 
+
+class NetworkCodes(WithPaths, WithDensity, Generative, Transformer):
+    """A generative model with codes, and a bound on the density."""
+
+
+class NetworkGenerator(WithPaths, Generative):
+    """A generative model without a density."""
+
+
+class NetworkClassDensity(NetworkDensity):
+    """A generative model with a bound on the density, which draws from classes if it learned some."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Fits the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, samples × features; or array, images × height × width (× channels)
+            Columns of words in a data frame become a feature for each word.
+        y : array of samples, optional
+            The class of each, if samples of a class are to be drawn.
+
+        Returns
+        -------
+        self
+        """
+        if y is None or not self.conditional:
+            return super().fit(X)
+        features, target, _ = self._features(X, reset=True, y=y)
+        self.classes_, codes = _classes(column_or_1d(target, warn=True))
+        labels, order = _labels(self.classes_)
+        if order is not None:
+            codes = np.argsort(order)[codes]
+        self._fit_by(
+            _gradus.fit,
+            self._kind,
+            json.dumps(self._record()),
+            features,
+            codes=codes.astype(np.uint32),
+            classes=labels,
+            warm=self._warm(),
+        )
+        self._fitted_to(features)
+        return self

@@ -62,7 +62,8 @@ impl Model {
         let clusters = || model.clusterer().map(|model| model.inputs());
         let inputs = model.predictor().map(|model| model.inputs());
         let density = || model.density().and_then(|model| model.inputs());
-        match inputs.or_else(transforms).or_else(clusters).or_else(density) {
+        let drawn = || model.generator().and_then(|model| model.inputs());
+        match inputs.or_else(transforms).or_else(clusters).or_else(density).or_else(drawn) {
             Some(inputs) => Ok(inputs),
             None => Err(raise(self.fitted.unsupported(Capability::PredictValues))),
         }
@@ -484,8 +485,9 @@ impl Model {
         let drawn = inside(py, || {
             let begun = begun.map(|begun| Samples::unlabelled(begun.matrix.clone())).transpose()?;
             let complete = begun.as_ref().map(|data| Prefix { data, keep });
-            let request = Draw { n, seed, class, guidance, steps, temperature, complete };
-            let drawn = model.draw(&request)?;
+            let options =
+                Draw { class, guidance, steps, temperature, complete, ..Draw::new(n, seed) };
+            let drawn = model.draw(&options)?;
             Ok(drawn.of_kind::<Samples>()?.features().to_dense())
         })?;
         to_array(py, drawn.map_err(raise)?)

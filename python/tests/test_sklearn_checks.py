@@ -72,6 +72,8 @@ SHORT = {
     "bayes": {"max_iter": 20, "burn_in": 5},
     "lda": {"algorithm": "variational"},
     "autoencoder": {"hidden": (16,), "max_iter": 20},
+    "diffusion": {"hidden": (8,), "max_iter": 5},
+    "gan": {"hidden": (8,), "max_iter": 5},
     "mlp": {"hidden": (32,), "max_iter": 60},
     "mlpregressor": {"hidden": (32,), "max_iter": 240},
 }

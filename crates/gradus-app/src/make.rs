@@ -2,7 +2,7 @@
 
 use gradus_base::text::csv_field;
 use gradus_base::{Error, Result};
-use gradus_data::make::{BlobsSpec, RatingsMaker, RatingsSpec, RegressionSpec};
+use gradus_data::make::{BlobsSpec, PlaneSpec, RatingsMaker, RatingsSpec, RegressionSpec};
 use gradus_data::{Dense, Id};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -28,6 +28,8 @@ pub enum MakeData {
     Regression(RegressionSpec),
     /// Gaussian clouds around random centres, and the class of each point.
     Blobs(BlobsSpec),
+    /// Points of the plane near moons, rings or clouds on a circle, and the part that each lies near.
+    Plane(PlaneSpec),
 }
 
 /// Data that is made, ready to be written.
@@ -68,6 +70,11 @@ impl MakeRequest {
             MakeData::Blobs(spec) => {
                 let made = spec.make(self.seed)?;
                 let classes = made.labels.iter().map(|&label| f64::from(label)).collect();
+                samples(made.points, classes)
+            }
+            MakeData::Plane(spec) => {
+                let made = spec.make(self.seed)?;
+                let classes = made.parts.iter().map(|&part| f64::from(part)).collect();
                 samples(made.points, classes)
             }
         })

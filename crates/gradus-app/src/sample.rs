@@ -28,6 +28,8 @@ pub struct SampleRequest {
     pub steps: Option<usize>,
     /// The divisor of logits, or the factor of the deviation of noise.
     pub temperature: Option<f64>,
+    /// Where to compute: `cpu` or `gpu`.
+    pub device: Option<String>,
     /// A file of units to complete: images, or rows of a table.
     pub complete: Option<PathBuf>,
     /// The share of each that is kept: the upper rows of an image, the first features of a table.
@@ -43,6 +45,7 @@ impl Default for SampleRequest {
             guidance: None,
             steps: None,
             temperature: None,
+            device: None,
             complete: None,
             keep: 0.5,
         }
@@ -91,6 +94,7 @@ impl App {
             guidance: request.guidance,
             steps: request.steps,
             temperature: request.temperature,
+            device: request.device.as_deref(),
             complete,
         };
         model.draw(&draw)

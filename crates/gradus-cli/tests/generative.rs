@@ -124,3 +124,69 @@ fn tables_are_drawn_as_points() {
     folder.out("report p.gradus --data t.csv -o p.html");
     assert!(folder.read("p.html").contains("Epoch 4"));
 }
+
+#[test]
+fn classes_are_learned_drawn_and_compared_by_a_classifier() {
+    let folder = with_data();
+    folder.out("make mixture --samples 600 --parts 3 -o m.csv");
+    folder.out("make mixture --samples 300 --parts 3 --seed 1 -o test.csv");
+    let small = "--hidden 32,32 --max-iter 60";
+    folder.out(&format!("fit diffusion m.csv --target y {small} -o d.gradus"));
+    folder.out("sample d.gradus -n 40 --class 2 --steps 10 -o c.csv");
+    let drawn = folder.read("c.csv");
+    assert!(drawn.starts_with("x1,x2,y\n"), "{drawn}");
+    assert!(drawn.lines().skip(1).all(|line| line.ends_with(",2")), "{drawn}");
+    assert!(folder.err("sample d.gradus --class 7").contains("0, 1, 2"));
+    assert!(folder.err("sample d.gradus --steps 1001").contains("1000"));
+    assert!(folder.err("sample d.gradus --device abacus").contains("cpu or gpu"));
+    // Without a classifier over the columns, with one over what it found.
+    let found = folder.json("evaluate d.gradus test.csv --steps 10");
+    assert!(found["metric"].as_str().unwrap().contains("upper bound"), "{found}");
+    assert_eq!(found["distances"]["features"], "standardised columns");
+    assert!(found["distances"]["frechet"].as_f64().unwrap() < 1.0, "{found}");
+    folder.out("fit mlp m.csv --target y --hidden 16 --max-iter 30 -o k.gradus");
+    let found = folder.json("evaluate d.gradus test.csv --classifier k.gradus --samples 200");
+    let distances = &found["distances"];
+    assert_eq!(distances["features"], "features of k.gradus");
+    assert_eq!(
+        (distances["samples"].as_u64(), distances["n_features"].as_u64()),
+        (Some(200), Some(16))
+    );
+    assert_eq!(distances["classes"].as_array().unwrap().len(), 3);
+    let shown = folder.out("evaluate d.gradus test.csv --classifier k.gradus --samples 200");
+    for part in [
+        "Fréchet distance over features of k.gradus",
+        "precision",
+        "confidence",
+        "share of samples",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let said = folder.err("evaluate k.gradus test.csv --classifier k.gradus");
+    assert!(said.contains("generate"), "{said}");
+    let linear = "fit logistic m.csv --target y -o l.gradus";
+    folder.out(linear);
+    let said = folder.err("evaluate d.gradus test.csv --classifier l.gradus");
+    assert!(said.contains("no hidden layers"), "{said}");
+}
+
+#[test]
+fn an_adversarial_network_is_judged_by_distances_alone() {
+    let folder = with_data();
+    folder.out("fit gan t.csv --hidden 16 --max-iter 20 -o g.gradus");
+    let found = folder.json("evaluate g.gradus t.csv");
+    assert_eq!((found["model"].as_str(), found["data"].as_u64()), (Some("gan"), Some(300)));
+    assert!(
+        found["recall"].as_f64().unwrap() >= 0.0 && found["frechet_of_data"].is_number(),
+        "{found}"
+    );
+    folder.out("fit gan bars.npy --channels 4,4 --max-iter 2 -o i.gradus");
+    assert!(folder.err("evaluate i.gradus bars.npy").contains("classifier"));
+    folder.out("sample i.gradus -n 4 --temperature 0.5 -o i.png");
+    folder.out("report i.gradus -o i.html");
+    let page = folder.read("i.html");
+    for part in ["discriminator accuracy", "diversity of samples", "Between two codes"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(folder.err("fit gan t.csv --schedule range").contains("schedule"));
+}

@@ -88,6 +88,8 @@ pub struct Draw<'a> {
     pub steps: Option<usize>,
     /// The divisor of logits, or the factor of the deviation of noise: below 1 what is likely is preferred.
     pub temperature: Option<f64>,
+    /// Where to compute, `cpu` or `gpu`, of a model that can do so on a graphics card.
+    pub device: Option<&'a str>,
     /// Units that are begun and have to be completed.
     pub complete: Option<Prefix<'a>>,
 }
@@ -117,6 +119,7 @@ impl<'a> Draw<'a> {
             ("guidance", self.guidance.map(|value| value.to_string())),
             ("steps", self.steps.map(|value| value.to_string())),
             ("temperature", self.temperature.map(|value| value.to_string())),
+            ("device", self.device.map(str::to_owned)),
             ("complete", self.complete.map(|found| found.data.describe())),
         ];
         for (name, value) in given {
@@ -183,6 +186,11 @@ pub trait Generate: Send + Sync {
     fn draw(&self, request: &Draw<'_>) -> Result<Box<dyn Dataset>> {
         request.check("this model", &[])?;
         self.generate(request.n, request.seed)
+    }
+
+    /// The features that are drawn; `None` of a model of other data than features.
+    fn inputs(&self) -> Option<&Inputs> {
+        None
     }
 
     /// Samples of the same noise after some epochs of the fit, of a model that kept some.

@@ -15,6 +15,8 @@
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //! | [`autoencoder`] | codes of tables and of images from which they come back |
 //! | [`generative`] | what generative models share |
+//! | [`diffusion`] | models that make data of noise, step by step |
+//! | [`gan`] | models that make data of noise at once, and learn it against a network that tells it from data |
 //! | [`images`] | what networks for images share |
 //! | [`pixelcnn`] | PixelCNN: the probability of each pixel given those before it |
 //! | [`vae`] | variational autoencoders |
@@ -27,6 +29,8 @@
 pub mod autoencoder;
 pub mod cnn;
 pub mod device;
+pub mod diffusion;
+pub mod gan;
 pub mod generative;
 pub mod images;
 pub mod layers;
@@ -46,6 +50,8 @@ pub mod weights;
 
 pub use autoencoder::Autoencoder;
 pub use cnn::Cnn;
+pub use diffusion::Diffusion;
+pub use gan::Gan;
 pub use images::Augment;
 pub use layers::Activation;
 pub use lm::Lm;

@@ -12,7 +12,8 @@ use gradus_factor::{
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_nn::{
-    Autoencoder, Cnn, Lm, Mlp, MlpRegressor, PixelCnn, Seq2Seq, TextClassifier, Vae, Vit,
+    Autoencoder, Cnn, Diffusion, Gan, Lm, Mlp, MlpRegressor, PixelCnn, Seq2Seq, TextClassifier,
+    Vae, Vit,
 };
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
@@ -54,6 +55,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Vae>()
         .with::<PixelCnn>()
         .with::<MlpRegressor>()
+        .with::<Gan>()
+        .with::<Diffusion>()
         .with::<Cnn>()
         .with::<Vit>()
         .with::<Lm>()

@@ -1,6 +1,7 @@
 //! Models that neither recommend nor predict: one loss for each unit of the data, and its mean.
 
 use super::EvaluateRequest;
+use super::distances::{self, DistancesAnswer};
 use crate::App;
 use crate::data::Source;
 use crate::predict::text_column;
@@ -38,6 +39,9 @@ pub struct UnitsAnswer {
     /// Further measures, where the model has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<UnitsScore>,
+    /// How far samples of a generative model are from the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distances: Option<DistancesAnswer>,
     /// Measures of the clusters, where the model groups samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClustersAnswer>,
@@ -171,6 +175,10 @@ pub(super) fn evaluate(
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
     let clusters = clusters(fitted, data.as_ref())?;
+    let distances = match distances::is_generator(fitted) {
+        true => distances::evaluate(app, fitted, request, Some(data.as_ref()), remarks)?,
+        false => None,
+    };
     Ok(UnitsAnswer {
         model,
         count,
@@ -180,6 +188,7 @@ pub(super) fn evaluate(
         interval,
         point_estimates,
         further,
+        distances,
         clusters,
     })
 }

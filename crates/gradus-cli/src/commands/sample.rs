@@ -36,6 +36,10 @@ struct SampleArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     temperature: Option<f64>,
 
+    /// Where to compute: cpu or gpu, of a model that can do so on a graphics card [default: cpu]
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+
     /// Images (or rows of a table) to complete: the upper part is kept, the rest is drawn
     #[arg(long, value_name = "FILE")]
     complete: Option<PathBuf>,
@@ -83,6 +87,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         guidance: args.guidance,
         steps: args.steps,
         temperature: args.temperature,
+        device: args.device,
         complete: args.complete,
         keep: args.keep.unwrap_or(defaults.keep),
     };

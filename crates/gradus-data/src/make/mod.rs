@@ -10,16 +10,19 @@
 //! | [`LowRankSpec`] | a low-rank matrix, seen in part and through noise |
 //! | [`RegressionSpec`] | a linear target, value or class, with known coefficients |
 //! | [`BlobsSpec`] | Gaussian clouds around known centres |
+//! | [`PlaneSpec`] | points of the plane near moons, rings and clouds on a circle |
 
 mod blobs;
 mod choose;
 mod low_rank;
+mod plane;
 mod ratings;
 mod regression;
 mod titles;
 
 pub use blobs::{BlobsSpec, MadeBlobs};
 pub use low_rank::{Coherence, LowRankSpec, MadeLowRank};
+pub use plane::{MadePlane, PlaneFigure, PlaneSpec};
 pub use ratings::{ItemIds, MadeRatings, RatingsBlock, RatingsMaker, RatingsSpec, RatingsTruth};
 pub use regression::{MadeRegression, RegressionSpec, TargetKind};
 pub use titles::genre_name;

@@ -3,8 +3,10 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `labelled.rs` | samples with weights and classes, and the range of their features |
 //! | `pixels.rs` | pixels as binary numbers or levels, and how grey images become binary |
 
+pub(crate) mod labelled;
 mod pixels;
 
 pub use pixels::Binarize;

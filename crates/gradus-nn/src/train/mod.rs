@@ -166,19 +166,32 @@ impl<T: Task> Trainer<'_, T> {
             return Ok(());
         }
         for (at, loss) in crate::device::numbers(Tensor::cat(taken, 0)).into_iter().enumerate() {
-            if !loss.is_finite() {
-                let (model, batch, rate) =
-                    (self.task.model(), first + at + 1, self.options.schedule.rate);
-                return Err(Error::data(format!(
-                    "{model}: the loss became {loss} in batch {batch} of epoch {}; give a smaller learning_rate than {rate}, \
-                     or clip_norm. A checkpoint that was written before holds the last good state",
-                    epoch + 1
-                )));
-            }
-            *total += f64::from(loss);
+            let (model, rate) = (self.task.model(), self.options.schedule.rate);
+            *total += check_loss(model, loss, (epoch, first + at), rate)?;
         }
         Ok(())
     }
+}
+
+/// The loss of a batch, if it is a number.
+///
+/// # Errors
+/// If it is none; the message says what to do.
+pub(crate) fn check_loss(
+    model: &str,
+    loss: f32,
+    (epoch, batch): (u64, usize),
+    rate: f64,
+) -> Result<f64> {
+    if loss.is_finite() {
+        return Ok(f64::from(loss));
+    }
+    Err(Error::data(format!(
+        "{model}: the loss became {loss} in batch {} of epoch {}; give a smaller learning_rate than {rate}, or clip_norm. A \
+         checkpoint that was written before holds the last good state",
+        batch + 1,
+        epoch + 1
+    )))
 }
 
 fn add(a: Vec<Option<Tensor<1>>>, b: Vec<Option<Tensor<1>>>) -> Vec<Option<Tensor<1>>> {
@@ -190,7 +203,7 @@ fn add(a: Vec<Option<Tensor<1>>>, b: Vec<Option<Tensor<1>>>) -> Vec<Option<Tenso
 }
 
 /// Batches whose losses are read from a device at once.
-const READ: usize = 32;
+pub(crate) const READ: usize = 32;
 
 impl<T: Task> Solver for Trainer<'_, T> {
     type State = TrainState;

@@ -75,6 +75,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         Some(("ratings", matches)) => ratings(matches, context),
         Some(("regression", matches)) => samples::regression(matches, context),
         Some(("blobs", matches)) => samples::blobs(matches, context),
+        Some((name @ ("moons" | "rings" | "mixture"), matches)) => {
+            samples::plane(name, matches, context)
+        }
         _ => Err(Failure::Usage("make: no kind of data; see `gradus make --help`".into())),
     }
 }
