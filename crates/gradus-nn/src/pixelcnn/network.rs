@@ -5,7 +5,7 @@
 
 use crate::images::check_size;
 use crate::layers::{Activation, Linear, Pass, Window, dropout};
-use crate::ops::{causal_context, conv2d, gate, relu};
+use crate::ops::{causal_context, conv2d, gate, gelu};
 use crate::weights::{Init, Layout, Role, WeightId, Weights};
 use burn::tensor::{Device, Tensor};
 use gradus_base::{Error, Result};
@@ -212,11 +212,11 @@ impl PixelCnnNetwork {
         channel: usize,
     ) -> Tensor<2> {
         let head = &self.heads[channel];
-        let mut hidden = head.hidden.forward(weights, relu(h));
+        let mut hidden = head.hidden.forward(weights, gelu(h));
         if let Some(more) = &head.earlier {
             hidden = hidden + more.forward(weights, earlier);
         }
-        head.out.forward(weights, relu(hidden))
+        head.out.forward(weights, gelu(hidden))
     }
 
     /// The number of channels of the pixels.

@@ -152,7 +152,7 @@ fn sampling_with_kept_activations_is_that_of_whole_images() {
 #[test]
 fn bars_are_learned_drawn_and_completed() {
     let samples = bars(400);
-    let fitted = small().fit(&samples).unwrap();
+    let fitted = small().max_iter(120).fit(&samples).unwrap();
     assert_eq!(fitted.model.levels(), Some(2));
     let logs = fitted.log_density(&samples).unwrap();
     let nats = -logs.iter().sum::<f64>() / 400.0;
@@ -178,7 +178,7 @@ fn bars_are_learned_drawn_and_completed() {
     let same = (0..10).filter(|&row| completed.row(row) == truth.row(row)).count();
     assert!(same >= 9, "{same}");
     assert!((0..10).all(|row| completed.row(row)[..15] == truth.row(row)[..15]));
-    assert_eq!(fitted.progress().unwrap().epochs, [1, 2, 4, 8, 16, 32]);
+    assert_eq!(fitted.progress().unwrap().epochs[..6], [1, 2, 4, 8, 16, 32]);
     let request = Draw { steps: Some(3), ..Draw::new(1, 0) };
     assert!(fitted.draw(&request).unwrap_err().to_string().contains("steps"));
 }
@@ -191,21 +191,26 @@ fn a_density_of_two_columns_integrates_to_1() {
     });
     let samples = Samples::unlabelled(x).unwrap();
     let fitted = PixelCnn::new().hidden(vec![24]).components(5).max_iter(30).fit(&samples).unwrap();
-    let n = 120;
-    let grid = Dense::from_fn(n * n, 2, |cell, at| {
-        let t = ((if at == 0 { cell / n } else { cell % n }) as f64 + 0.5) / n as f64;
-        if at == 0 { 60.0 + 80.0 * t } else { -4.0 + 8.0 * t }
+    // The whole plane by substitution: x = s u / (1 − u²) for u from −1 to 1, so that tails count as well.
+    let n = 300;
+    let u = |at: usize| (at as f64 + 0.5) * 2.0 / n as f64 - 1.0;
+    let of = |u: f64| u / (1.0 - u * u);
+    let slope = |u: f64| (1.0 + u * u) / (1.0 - u * u).powi(2) * 2.0 / n as f64;
+    let grid = Dense::from_fn(n * n, 2, |cell, at| match at {
+        0 => 100.0 + 14.0 * of(u(cell / n)),
+        _ => 1.4 * of(u(cell % n)),
     });
     let grid = Samples::unlabelled(grid).unwrap();
     let logs = fitted.log_density(&grid).unwrap();
-    let total: f64 = logs.iter().map(|log| log.exp()).sum::<f64>() * (80.0 * 8.0) / (n * n) as f64;
-    assert!((total - 1.0).abs() < 0.03, "{total}");
+    let weight = |cell: usize| 14.0 * slope(u(cell / n)) * 1.4 * slope(u(cell % n));
+    let total: f64 = logs.iter().enumerate().map(|(cell, log)| log.exp() * weight(cell)).sum();
+    assert!((total - 1.0).abs() < 0.02, "{total}");
     // Samples have the spread of the data.
     let drawn = fitted.generate(2_000, 0).unwrap();
     let drawn = drawn.of_kind::<Samples>().unwrap().features().to_dense();
     let mean = drawn.column(0).sum::<f64>() / 2_000.0;
     let variance = drawn.column(0).map(|x| (x - mean).powi(2)).sum::<f64>() / 2_000.0;
-    assert!((mean - 100.0).abs() < 2.0 && (variance / 50.0 - 1.0).abs() < 0.4, "{mean} {variance}");
+    assert!((mean - 100.0).abs() < 2.0 && (variance / 50.0 - 1.0).abs() < 0.5, "{mean} {variance}");
     assert!(fitted.dimensions().is_none() && !fitted.is_bound());
 }
 

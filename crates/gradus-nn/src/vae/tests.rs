@@ -93,8 +93,9 @@ fn mean(values: &[f64]) -> f64 {
 fn the_bound_is_below_the_exact_likelihood_of_a_linear_model_and_equal_at_the_optimum() {
     let samples = linear(3_000);
     let params = small().hidden(vec![]).validation_fraction(0.0);
-    for (epochs, distance) in [(1, None), (60, Some(0.03))] {
-        let fitted = params.clone().max_iter(epochs).fit(&samples).unwrap();
+    for (epochs, rate, distance) in [(1, 1e-4, None), (60, 0.01, Some(0.03))] {
+        let params = params.clone().max_iter(epochs).learning_rate(rate);
+        let fitted = params.fit(&samples).unwrap();
         let exact = mean(&exact(&fitted.model, &samples));
         let features = samples.features();
         let [one, five, many] =
