@@ -25,6 +25,8 @@ BASES = {
     "predict_classes": "Classifier",
     "recommend": "Recommender",
     "transform": "Transformer",
+    "density": "NetworkDensity",
+    "generate": "NetworkDensity",
     "cluster": "Clusterer",
     "embed": "WordModel",
 }
@@ -48,6 +50,10 @@ SPECIAL = {
     "autoencoder": "NetworkAutoencoder",
     "lm": "LanguageModel",
     "seq2seq": "Translator",
+    "pixelcnn": "NetworkDensity",
+    "vae": "NetworkCodes",
+    "gan": "NetworkGenerator",
+    "diffusion": "NetworkClassDensity",
     "cnn": "ImageClassifier",
     "vit": "PatchClassifier",
 }
@@ -74,6 +80,10 @@ SOURCES = {
     "NetworkClassifier": "_networks",
     "NetworkRegressor": "_networks",
     "NetworkAutoencoder": "_networks",
+    "NetworkDensity": "_generative",
+    "NetworkCodes": "_generative",
+    "NetworkGenerator": "_generative",
+    "NetworkClassDensity": "_generative",
     "FastTextClassifier": "_classify",
     "LanguageModel": "_language",
     "Translator": "_language",
@@ -86,7 +96,13 @@ SOURCES = {
 WITHOUT = {"fairreduction", "fairpenalty", "fairthresholds", "fairfeatures"}
 
 #: Bases of models whose fits take no weights of samples, and so no weights of classes by name.
-WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier"}
+WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier", "NetworkDensity", "NetworkCodes"} | {
+    "NetworkGenerator",
+    "NetworkClassDensity",
+}
+
+#: Models of samples that take images as well, as rows with the parameter `image_shape`.
+OF_IMAGES = {"autoencoder", "pixelcnn", "vae", "gan", "diffusion"}
 
 
 def base_of(model: dict) -> str:
@@ -130,6 +146,38 @@ ABOUT = {
     "text": "Texts as features, and vectors of words.",
 }
 EXAMPLES = {
+    "density": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}(hidden=(8,), max_iter=5, random_state=0).fit(X)
+>>> model.score_samples(X).shape, model.sample(3, random_state=0).shape
+((60,), (3, 2))
+""",
+    "generator": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}(hidden=(8,), max_iter=5, random_state=0).fit(X)
+>>> model.sample(3, random_state=0).shape
+(3, 2)
+""",
+    "class_density": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}(hidden=(8,), max_iter=5, random_state=0).fit(X, np.where(X[:, 0] > 0, "right", "left"))
+>>> model.sample(3, random_state=0, label="left", steps=10).shape, model.score_samples(X).shape
+((3, 2), (60,))
+""",
+    "codes": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 4))
+>>> model = {name}(hidden=(8,), n_components=2, max_iter=5, random_state=0).fit(X)
+>>> model.transform(X).shape, model.sample(3, random_state=0).shape
+((60, 2), (3, 4))
+""",
     "predict_values": """
 >>> import numpy as np
 >>> from gradus.{family} import {name}
@@ -350,6 +398,8 @@ _ANEW = "Whether another `fit` starts from the coefficients of the last one, whe
 _FROM_LAST = "Whether another `fit` starts from the model of the last one, not at random."
 WARM = {
     "recommend": _FROM_LAST,
+    "density": _FROM_LAST,
+    "generate": _FROM_LAST,
     "predict_values": f"{_ANEW} A fit that chooses its penalty starts anew.",
     "predict_classes": _ANEW,
     "transform": _FROM_LAST,
@@ -364,7 +414,7 @@ def of_the_package(model: dict) -> list[dict]:
     import _gradus
 
     added = []
-    if model["data"] == "images" or model["name"] == "autoencoder":
+    if model["data"] == "images" or model["name"] in OF_IMAGES:
         added.append(
             {
                 "name": "image_shape",
@@ -559,6 +609,23 @@ ATTRIBUTES = {
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
     ],
+    "NetworkDensity": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkCodes": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkGenerator": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkClassDensity": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+        ("classes_", "The classes, ascending, if `fit` got some."),
+    ],
     "LanguageModel": [],
     "Translator": [],
     "SentenceTransformer": [
@@ -584,6 +651,10 @@ OWN_EXAMPLES = {
     "Translator": "translation",
     "ImageClassifier": "images",
     "PatchClassifier": "patches",
+    "NetworkDensity": "density",
+    "NetworkCodes": "codes",
+    "NetworkGenerator": "generator",
+    "NetworkClassDensity": "class_density",
 }
 
 #: Parameters of an example, so that it is quick.

@@ -1,4 +1,4 @@
-"""Times steps of training by PyTorch: `torch_steps.py mlp|cnn|gpt|gpt-large THREADS SECONDS [cpu|cuda]` prints JSON. The networks are those of `suites/nn.py`."""
+"""Times steps of training by PyTorch: `torch_steps.py mlp|cnn|gpt|gpt-large|unet THREADS SECONDS [cpu|cuda]` prints JSON. The networks are those of `suites/nn.py`."""
 
 import json
 import statistics
@@ -61,18 +61,102 @@ def gpt_large():
     return Gpt(65, 256, 384, 6, 6), torch.randint(65, (16, 256)), torch.randint(65, (16 * 256,))
 
 
+class Residual(nn.Module):
+    def __init__(self, inputs, outputs, embedded):
+        super().__init__()
+        self.norms = nn.ModuleList([nn.GroupNorm(8, inputs), nn.GroupNorm(8, outputs)])
+        self.convs = nn.ModuleList([nn.Conv2d(inputs, outputs, 3, padding=1), nn.Conv2d(outputs, outputs, 3, padding=1)])
+        self.time = nn.Linear(embedded, outputs)
+        self.shortcut = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+
+    def forward(self, x, embedded):
+        h = self.convs[0](functional.silu(self.norms[0](x)))
+        h = h + self.time(embedded)[:, :, None, None]
+        return self.shortcut(x) + self.convs[1](functional.silu(self.norms[1](h)))
+
+
+class Places(nn.Module):
+    def __init__(self, channels, heads):
+        super().__init__()
+        self.heads, self.norm = heads, nn.GroupNorm(8, channels)
+        self.inputs, self.output = nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
+
+    def forward(self, x):
+        n, channels, height, width = x.shape
+        h = self.norm(x).flatten(2).transpose(1, 2)
+        parts = self.inputs(h).split(channels, dim=2)
+        q, k, v = (part.view(n, -1, self.heads, channels // self.heads).transpose(1, 2) for part in parts)
+        y = functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, -1, channels)
+        return x + self.output(y).transpose(1, 2).view(n, channels, height, width)
+
+
+class Unet(nn.Module):
+    """The network of `gradus fit diffusion` on images of 28 × 28 with its defaults: 32, 64 and 128 channels, one block at each size."""
+
+    def __init__(self, channels=(32, 64, 128), heads=4):
+        super().__init__()
+        embedded, last = 4 * channels[0], channels[-1]
+        self.frequencies = channels[0]
+        self.time = nn.Sequential(nn.Linear(channels[0], embedded), nn.SiLU(), nn.Linear(embedded, embedded))
+        self.input = nn.Conv2d(1, channels[0], 3, padding=1)
+        self.down, self.halved, self.up, self.doubled = (nn.ModuleList() for _ in range(4))
+        now = channels[0]
+        for at, outputs in enumerate(channels):
+            self.down.append(Residual(now, outputs, embedded))
+            now = outputs
+            self.halved.append(nn.Conv2d(now, now, 2, stride=2) if at + 1 < len(channels) else nn.Identity())
+        self.places = nn.ModuleList(Places(last, heads) for _ in range(3))
+        self.middle = nn.ModuleList([Residual(last, last, embedded), Residual(last, last, embedded)])
+        for at, outputs in reversed(list(enumerate(channels))):
+            self.up.append(Residual(now + outputs, outputs, embedded))
+            now = outputs
+            self.doubled.append(nn.Conv2d(now, now, 3, padding=1) if at > 0 else nn.Identity())
+        self.norm, self.output = nn.GroupNorm(8, now), nn.Conv2d(now, 1, 3, padding=1)
+
+    def forward(self, given):
+        x, times = given
+        half = self.frequencies // 2
+        angles = times[:, None] * 1000 * torch.exp(-torch.arange(half, device=x.device) / half * 9.2103)
+        embedded = functional.silu(self.time(torch.cat([angles.sin(), angles.cos()], dim=1)))
+        x, kept = self.input(x), []
+        for at, (block, halved) in enumerate(zip(self.down, self.halved)):
+            x = block(x, embedded)
+            x = self.places[0](x) if at + 1 == len(self.down) else x
+            kept.append(x)
+            x = halved(x)
+        x = self.middle[1](self.places[1](self.middle[0](x, embedded)), embedded)
+        for at, (block, doubled) in enumerate(zip(self.up, self.doubled)):
+            x = block(torch.cat([x, kept.pop()], dim=1), embedded)
+            x = self.places[2](x) if at == 0 else x
+            if at + 1 < len(self.up):
+                x = doubled(functional.interpolate(x, size=kept[-1].shape[2:], mode="nearest"))
+        return self.output(functional.silu(self.norm(x)))
+
+
+class Inputs(tuple):
+    """Noisy images and their times, moved together."""
+
+    def to(self, device):
+        return Inputs(one.to(device) for one in self)
+
+
+def unet():
+    return Unet(), Inputs([torch.randn(32, 1, 28, 28), torch.rand(32)]), torch.randn(32, 1, 28, 28)
+
+
 def main(name, threads, seconds, device="cpu"):
     torch.manual_seed(1)
     # Single precision throughout, as on the other side.
     torch.backends.cudnn.allow_tf32 = False
     torch.set_num_threads(int(threads))
-    network, x, y = {"mlp": mlp, "cnn": cnn, "gpt": gpt, "gpt-large": gpt_large}[name]()
+    network, x, y = {"mlp": mlp, "cnn": cnn, "gpt": gpt, "gpt-large": gpt_large, "unet": unet}[name]()
+    measured = functional.mse_loss if name == "unet" else functional.cross_entropy
     network, x, y = network.to(device), x.to(device), y.to(device)
     # The fused step is several times faster than the default one.
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
 
     def step():
-        loss = functional.cross_entropy(network(x), y)
+        loss = measured(network(x), y)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()

@@ -17,6 +17,7 @@ SCRIPT = Path(__file__).resolve().parent.parent / "peers" / "torch_steps.py"
 NETWORKS = {
     "mlp": "perceptron 784-512-512-10, ReLU, batch 256",
     "cnn": "convolutions 3 × 3 of 32, 64, 128 channels, batch norm, 28 × 28, batch 128",
+    "unet": "U-Net of diffusion, 32, 64, 128 channels, group norm, attention at 7 × 7, 28 × 28, batch 32",
     "gpt": "decoder, 4 layers, d = 128, 4 heads, 65 tokens, context 64, batch 12",
 }
 THREADS = (1, 2)

@@ -13,7 +13,7 @@ from gradus._report import Report
 from gradus._transform import Transformer
 
 #: Tensors of the model file that are no weights of layers.
-_NOT_LAYERS = ("scaler.", "target.", "inputs.")
+_NOT_LAYERS = ("scaler.", "target.", "inputs.", "progress.")
 
 
 class WithWeights(Estimator):

@@ -15,6 +15,7 @@ use gradus_app::report::{ReportRequest, report};
 use gradus_core::capability::Capability;
 use gradus_core::cluster::numbers;
 use gradus_core::dataset::Remarks;
+use gradus_core::density::{Draw, Prefix};
 use gradus_core::estimator::{AnyFitted, Job};
 use gradus_core::predict::Predict;
 use gradus_core::recommend::{FeatureContribution, Profile, Recipient, Recommend, Scored};
@@ -60,7 +61,9 @@ impl Model {
         let transforms = || model.transformer().map(|model| model.inputs());
         let clusters = || model.clusterer().map(|model| model.inputs());
         let inputs = model.predictor().map(|model| model.inputs());
-        match inputs.or_else(transforms).or_else(clusters) {
+        let density = || model.density().and_then(|model| model.inputs());
+        let drawn = || model.generator().and_then(|model| model.inputs());
+        match inputs.or_else(transforms).or_else(clusters).or_else(density).or_else(drawn) {
             Some(inputs) => Ok(inputs),
             None => Err(raise(self.fitted.unsupported(Capability::PredictValues))),
         }
@@ -458,6 +461,50 @@ impl Model {
         let model = self.fitted.generator().map_err(raise)?;
         let drawn = inside(py, || {
             let drawn = model.generate(n, seed)?;
+            Ok(drawn.of_kind::<Samples>()?.features().to_dense())
+        })?;
+        to_array(py, drawn.map_err(raise)?)
+    }
+
+    /// New samples, with the options of generative models.
+    #[expect(clippy::too_many_arguments)]
+    #[pyo3(signature = (n, seed, temperature, steps, class, guidance, begun, keep))]
+    fn draw<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        seed: u64,
+        temperature: Option<f64>,
+        steps: Option<usize>,
+        class: Option<&str>,
+        guidance: Option<f64>,
+        begun: Option<&Features>,
+        keep: f64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.fitted.generator().map_err(raise)?;
+        let drawn = inside(py, || {
+            let begun = begun.map(|begun| Samples::unlabelled(begun.matrix.clone())).transpose()?;
+            let complete = begun.as_ref().map(|data| Prefix { data, keep });
+            let options =
+                Draw { class, guidance, steps, temperature, complete, ..Draw::new(n, seed) };
+            let drawn = model.draw(&options)?;
+            Ok(drawn.of_kind::<Samples>()?.features().to_dense())
+        })?;
+        to_array(py, drawn.map_err(raise)?)
+    }
+
+    /// Samples along paths between codes.
+    fn interpolate<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        steps: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.fitted.generator().map_err(raise)?;
+        let drawn = inside(py, || {
+            let lacks = || gradus::Error::data(format!("`{}` has no codes", self.fitted.kind));
+            let drawn = model.interpolate(n, steps, seed).ok_or_else(lacks)??;
             Ok(drawn.of_kind::<Samples>()?.features().to_dense())
         })?;
         to_array(py, drawn.map_err(raise)?)

@@ -72,6 +72,10 @@ SHORT = {
     "bayes": {"max_iter": 20, "burn_in": 5},
     "lda": {"algorithm": "variational"},
     "autoencoder": {"hidden": (16,), "max_iter": 20},
+    "pixelcnn": {"hidden": (8,), "max_iter": 5},
+    "vae": {"hidden": (8,), "max_iter": 5, "test_samples": 5},
+    "diffusion": {"hidden": (8,), "max_iter": 5},
+    "gan": {"hidden": (8,), "max_iter": 5},
     "mlp": {"hidden": (32,), "max_iter": 60},
     "mlpregressor": {"hidden": (32,), "max_iter": 240},
 }

@@ -1,12 +1,14 @@
 //! Measuring a model on data it has not seen.
 
 mod against;
+mod distances;
 mod ratings;
 mod samples;
 mod units;
 pub(crate) mod words;
 
 pub use against::LossComparison;
+pub use distances::{ClassShare, DistancesAnswer, DistancesRequest};
 pub use ratings::{
     BaselineErrors, Errors, Ranking, RankingAnswer, RatingsAnswer, SAMPLED_CAUTION, baselines,
     known,
@@ -49,6 +51,9 @@ pub struct EvaluateRequest {
     /// The training ratings, for a recommender that did not keep them.
     #[serde(default)]
     pub train: Option<PathBuf>,
+    /// How samples of a generative model are compared with the data.
+    #[serde(default)]
+    pub distances: DistancesRequest,
     /// How a recommender is evaluated by its ranking; the error of its ratings if this is left out and
     /// the model is one of ratings.
     #[serde(default)]
@@ -102,8 +107,10 @@ pub enum Evaluation {
     Values(ValuesAnswer),
     /// The prediction of classes.
     Classes(ClassesAnswer),
-    /// The loss at each unit of the data.
+    /// The loss at each unit of the data; of a generative model also how far its samples are from it.
     Units(UnitsAnswer),
+    /// How far samples are from the data, of a generative model without a density, or by a classifier.
+    Distances(DistancesAnswer),
     /// How well vectors of words agree with people, or complete analogies.
     Words(WordsAnswer),
 }
@@ -131,6 +138,16 @@ impl App {
         }
         if traits.predicts() {
             return samples::evaluate(self, fitted, request, remarks);
+        }
+        let is_generator = distances::is_generator(fitted);
+        if !request.distances.is_default() && !is_generator {
+            return Err(fitted.unsupported(Capability::Generate));
+        }
+        // A comparison by a classifier is asked for alone: bounds of many images take their time.
+        let without_loss = fitted.model.density().is_none() && fitted.model.transformer().is_none();
+        if is_generator && (without_loss || request.distances.classifier.is_some()) {
+            let found = distances::evaluate(self, fitted, request, None, remarks)?;
+            return found.map(Evaluation::Distances).ok_or_else(distances::nameless);
         }
         if !traits.can(Capability::Recommend) {
             return units::evaluate(self, fitted, request, remarks).map(Evaluation::Units);

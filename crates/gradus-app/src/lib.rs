@@ -16,6 +16,7 @@
 //! | [`translate`] | makes texts of texts |
 //! | [`update`] | adds new ratings to a model without a new fit |
 //! | [`generate`] | draws new data, or goes on with a text |
+//! | [`sample`] | draws samples with the options of generative models, and writes pictures of them |
 //! | [`info`] | tells what a file holds: a model, a checkpoint, a table, ratings |
 //! | [`split`] | splits data into parts to train and to test on |
 //! | [`make`] | makes data with a known truth behind it |
@@ -42,6 +43,7 @@ pub mod make;
 pub mod predict;
 pub mod recommend;
 pub mod report;
+pub mod sample;
 pub mod select;
 pub mod split;
 pub mod topics;

@@ -3,7 +3,7 @@
 use gradus_base::text::csv_field;
 use gradus_base::{Error, Result};
 use gradus_data::make::{
-    BlobsSpec, MadeSequences, RatingsMaker, RatingsSpec, RegressionSpec, SequencesSpec,
+    BlobsSpec, MadeSequences, PlaneSpec, RatingsMaker, RatingsSpec, RegressionSpec, SequencesSpec,
 };
 use gradus_data::{Dense, Id};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ pub enum MakeData {
     Blobs(BlobsSpec),
     /// Pairs of texts where the second is a function of the first.
     Sequences(SequencesSpec),
+    /// Points of the plane near moons, rings or clouds on a circle, and the part that each lies near.
+    Plane(PlaneSpec),
 }
 
 /// Data that is made, ready to be written.
@@ -80,6 +82,11 @@ impl MakeRequest {
                 count: spec.count,
                 content: Content::Sequences(spec.make(self.seed)?),
             },
+            MakeData::Plane(spec) => {
+                let made = spec.make(self.seed)?;
+                let classes = made.parts.iter().map(|&part| f64::from(part)).collect();
+                samples(made.points, classes)
+            }
         })
     }
 }

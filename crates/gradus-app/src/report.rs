@@ -3,14 +3,15 @@
 use crate::evaluate::words::{self, WordsAnswer};
 use crate::predict::text_column;
 use gradus::page::{
-    AnalogySection, Tested, TestedAnalogies, any_page, clusters_page, latent_page, page,
-    samples_page, topics_page, words_page,
+    AnalogySection, Tested, TestedAnalogies, any_page, clusters_page, generative_page, latent_page,
+    page, samples_page, topics_page, words_page,
 };
 use gradus::text::{Documents, DocumentsFile};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{KindOf, RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
+use gradus_data::Samples;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -102,7 +103,12 @@ pub fn report(
         let tested = TestedAnalogies { source, sections: sections.collect() };
         return Ok(words_page(fitted, model, &request.title, Some(&tested))?.to_html());
     }
+    // A model that draws samples tells what they are by drawing none.
+    let generator = fitted.model.generator().filter(|model| model.progress().is_some());
+    let none = generator.map(|model| model.generate(0, 0)).transpose()?;
+    let drawn = none.as_deref().and_then(|none| none.downcast_ref::<Samples>());
     let of_samples = fitted.model.transformer().map(|model| model.inputs());
+    let of_samples = of_samples.or_else(|| drawn.map(Samples::inputs));
     let of_samples = of_samples.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
     if let (Some(inputs), Err(_)) = (of_samples, fitted.predictor()) {
         let table = &request.options.table;
@@ -113,7 +119,8 @@ pub fn report(
             found => found,
         }?;
         let samples = Some((source.as_str(), &samples));
-        let page = latent_page(fitted, &request.title, samples)
+        let page = generative_page(fitted, &request.title, samples)
+            .or_else(|| latent_page(fitted, &request.title, samples))
             .or_else(|| clusters_page(fitted, &request.title, samples));
         return match page {
             Some(page) => Ok(page?.to_html()),

@@ -87,3 +87,33 @@ fn what_is_wrong_is_said() {
         assert!(said.contains(part), "{words}: {said}");
     }
 }
+
+#[test]
+fn two_players_spiral_circle_or_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let answer = json(folder, "lab minmax --steps 400 -o m.html");
+    let outcomes: Vec<&str> = answer["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(outcomes, ["spirals away", "circles", "converges", "converges"]);
+    let page = std::fs::read_to_string(folder.join("m.html")).unwrap();
+    assert!(page.contains("solution") && page.contains("rate predicted"));
+    let shown = gradus(folder, "lab minmax --method extragradient --start 0,0").failure();
+    let said = String::from_utf8(shown.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("start"), "{said}");
+}
+
+#[test]
+fn generative_models_are_drawn_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let few = "lab generate --data mixture --samples 200 --effort 0.01 --model gan,diffusion";
+    let answer = json(folder, &format!("{few} -o g.svg"));
+    assert_eq!((answer["modes"].as_u64(), answer["runs"].as_array().unwrap().len()), (Some(8), 2));
+    let svg = std::fs::read_to_string(folder.join("g.svg")).unwrap();
+    assert!(svg.contains("diffusion") && svg.contains("samples"));
+}

@@ -2,6 +2,7 @@
 
 use crate::data::made;
 use crate::{Check, Finding, ensure, error_text, found, quick};
+use gradus_core::density::{Draw, Prefix};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 
 /// The checks on models that tell how probable data is.
@@ -14,6 +15,7 @@ pub const DENSITY: &[Check] = &[
 pub const GENERATING: &[Check] = &[
     Check { name: "it draws as many as asked for, of its kind of data", run: number },
     Check { name: "a draw depends on the seed alone", run: seed },
+    Check { name: "options of a draw are obeyed, or refused by name", run: draw_options },
 ];
 
 /// The checks on models that make texts of texts.
@@ -80,6 +82,43 @@ fn number(model: &dyn Estimator) -> Finding {
         let data = found(generator.generate(n, 1))?;
         ensure!(data.len() == n, "{n} were asked for, {} came", data.len());
         ensure!(data.kind() == model.data().name(), "it makes {}", data.kind());
+    }
+    Ok(())
+}
+
+fn draw_options(model: &dyn Estimator) -> Finding {
+    let fitted = fitted(model)?;
+    let generator = found(fitted.generator())?;
+    let plain = found(generator.draw(&Draw::new(5, 1)))?;
+    let generated = found(generator.generate(5, 1))?;
+    ensure!(plain.fingerprint() == generated.fingerprint(), "a draw without options is another");
+    let data = made(model, 5, 2)?;
+    let complete = Some(Prefix { data: data.as_ref(), keep: 0.5 });
+    let plain = Draw::new(3, 1);
+    for (name, request) in [
+        ("steps", Draw { steps: Some(2), ..plain }),
+        ("guidance", Draw { guidance: Some(1.0), ..plain }),
+        ("temperature", Draw { temperature: Some(0.5), ..plain }),
+        ("complete", Draw { complete, ..plain }),
+        ("class", Draw { class: Some("no such class"), ..plain }),
+    ] {
+        match generator.draw(&request) {
+            Ok(data) => {
+                ensure!(data.len() == 3, "{name}: 3 were asked for, {} came", data.len());
+            }
+            Err(error) => {
+                let text = error.to_string();
+                ensure!(text.contains(name), "{name} is not in {text:?}");
+            }
+        }
+    }
+    for (name, request) in [
+        ("temperature", Draw { temperature: Some(-1.0), ..plain }),
+        ("steps", Draw { steps: Some(0), ..plain }),
+        ("guidance", Draw { guidance: Some(f64::NAN), ..plain }),
+    ] {
+        let text = error_text(generator.draw(&request))?;
+        ensure!(text.contains(name), "{name} is not in {text:?}");
     }
     Ok(())
 }

@@ -103,6 +103,18 @@ pub trait Predict: Send + Sync {
         Ok(None)
     }
 
+    /// What the last layer of a network computes the outputs from: the features that it found. `None` of a model without hidden layers.
+    ///
+    /// # Shapes
+    /// `n × features` to `n × hidden features`.
+    ///
+    /// # Errors
+    /// As [`scores`](Self::scores).
+    fn hidden(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        let _ = features;
+        Ok(None)
+    }
+
     /// The decision score of each pair of classes; `None` if the model does not compare classes in
     /// pairs. The pairs are the first class with each later one, then the second with each later one,
     /// and so on. A positive score is for the first class of the pair; if there are only two classes,

@@ -204,6 +204,21 @@ kernels! {
         }
     }
 
+    /// `to = x / (1 + exp(−x))`: SiLU.
+    pub fn silu<'a>(x: &'a [f32], to: &'a mut [f32]) {
+        for (x, to) in x.iter().zip(to) {
+            *to = *x * sigmoid_of(*x);
+        }
+    }
+
+    /// Multiplies gradients by that of SiLU at `x`.
+    pub fn silu_gradient<'a>(x: &'a [f32], gradient: &'a mut [f32]) {
+        for (x, gradient) in x.iter().zip(gradient) {
+            let s = sigmoid_of(*x);
+            *gradient *= s * (1.0 + *x * (1.0 - s));
+        }
+    }
+
     /// Replaces every number by its hyperbolic tangent.
     pub fn tanh<'a>(x: &'a mut [f32]) {
         for x in x.iter_mut() {

@@ -5,6 +5,7 @@
 //! | [`regression`] | predicted numbers |
 //! | [`classification`] | predicted classes, scores and probabilities |
 //! | [`clustering`] | clusters, by the samples themselves or by classes that are known |
+//! | [`generation`] | samples of generative models |
 //! | [`ranking`] | lists of items |
 //! | [`topics`] | topics of documents |
 //! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
@@ -15,6 +16,7 @@
 pub mod bounds;
 pub mod classification;
 pub mod clustering;
+pub mod generation;
 mod rank;
 pub mod ranking;
 mod rating;

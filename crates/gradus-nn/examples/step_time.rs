@@ -1,12 +1,14 @@
 //! Times steps of training: forward, backward and AdamW. The networks are those of `bench/suites/nn.py`.
 //!
-//! `step_time mlp|cnn|gpt|gpt-large THREADS SECONDS [cpu|gpu]` prints the median seconds of a step, the seconds of all threads for a step, and the
+//! `step_time mlp|cnn|gpt|gpt-large|unet THREADS SECONDS [cpu|gpu]` prints the median seconds of a step, the seconds of all threads for a step, and the
 //! last loss as JSON.
 
 use burn::tensor::{Device, Tensor};
 use gradus_base::memory::LargePages;
 use gradus_base::random::Stream;
+use gradus_data::ImageShape;
 use gradus_nn::device::{DeviceKind, tensor};
+use gradus_nn::diffusion::{DenoiserArchitecture, DenoiserLayers, DenoiserNetwork};
 use gradus_nn::layers::pool::{max_pool, mean_pool};
 use gradus_nn::layers::{
     Activation, BatchNorm, Block, BlockShape, Conv2d, LayerNorm, Linear, Mask, Pass, Window,
@@ -28,7 +30,7 @@ fn main() {
     let number = |at: usize| arguments.get(at).and_then(|word| word.parse::<f64>().ok());
     let (Some(name), Some(threads), Some(seconds)) = (arguments.get(1), number(2), number(3))
     else {
-        panic!("step_time mlp|cnn|gpt|gpt-large THREADS SECONDS [cpu|gpu]");
+        panic!("step_time mlp|cnn|gpt|gpt-large|unet THREADS SECONDS [cpu|gpu]");
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize);
     pool.build_global().expect("the threads");
@@ -41,13 +43,15 @@ fn main() {
         "cnn" => cnn(&mut layout, device.clone()),
         "gpt" => gpt(&mut layout, (12, 64, 128, 4, 4)),
         "gpt-large" => gpt(&mut layout, (16, 256, 384, 6, 6)),
-        _ => panic!("{name} is none of mlp, cnn, gpt and gpt-large"),
+        "unet" => unet(&mut layout, device.clone()),
+        _ => panic!("{name} is none of mlp, cnn, gpt, gpt-large and unet"),
     };
     let mut trained = Trained::new(Weights::init(&layout, 1, &device));
     let settings = StepSettings {
         kind: OptimizerKind::Adam,
         rate: 1e-3,
         weight_decay: 0.01,
+        beta1: 0.9,
         beta2: 0.999,
         clip_norm: 0.0,
     };
@@ -142,6 +146,21 @@ fn cnn(layout: &mut Layout, device: Device) -> Loss {
             x = rows.reshape([n, height, width, channels]);
         }
         ops::cross_entropy(output.forward(w, mean_pool(x)), &y, &weights)
+    })
+}
+
+/// The network of a diffusion model of images of 28 × 28, as its defaults are.
+fn unet(layout: &mut Layout, device: Device) -> Loss {
+    let (n, d) = (32, 784);
+    let shape = ImageShape { height: 28, width: 28, channels: 1 };
+    let layers = DenoiserLayers::Unet { shape, channels: vec![32, 64, 128], depth: 1, heads: 4 };
+    let architecture = DenoiserArchitecture { inputs: d, classes: 0, layers, dropout: 0.0 };
+    let network = DenoiserNetwork::new(&architecture, layout).expect("the network");
+    let (x, y, weights) = (noise(n * d), noise(n * d), vec![2.0 / (n * d) as f32; n]);
+    let times: Vec<f64> = (0..n).map(|at| at as f64 / n as f64).collect();
+    Box::new(move |w, pass| {
+        let x = tensor(x.clone(), [n, d], &device);
+        ops::squared_error(network.forward(w, x, &times, &[], pass), y.clone(), &weights)
     })
 }
 

@@ -18,6 +18,18 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
+    /// The device of a name.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "cpu" => Ok(Self::Cpu),
+            "gpu" => Ok(Self::Gpu),
+            other => Err(Error::parameter("device", other, "must be cpu or gpu")),
+        }
+    }
+
     /// The device, ready for use.
     ///
     /// # Errors

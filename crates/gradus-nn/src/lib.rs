@@ -14,7 +14,12 @@
 //! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //! | [`autoencoder`] | codes of tables and of images from which they come back |
+//! | [`generative`] | what generative models share |
+//! | [`diffusion`] | models that make data of noise, step by step |
+//! | [`gan`] | models that make data of noise at once, and learn it against a network that tells it from data |
 //! | [`images`] | what networks for images share |
+//! | [`pixelcnn`] | PixelCNN: the probability of each pixel given those before it |
+//! | [`vae`] | variational autoencoders |
 //! | [`cnn`] | convolutional networks for images |
 //! | [`vit`] | vision transformers |
 //!
@@ -24,6 +29,9 @@
 pub mod autoencoder;
 pub mod cnn;
 pub mod device;
+pub mod diffusion;
+pub mod gan;
+pub mod generative;
 pub mod images;
 pub mod layers;
 pub mod lm;
@@ -31,19 +39,25 @@ pub mod mlp;
 pub mod ops;
 pub mod optimizer;
 pub mod parameters;
+pub mod pixelcnn;
 pub mod seq2seq;
 pub mod supervised;
 pub mod textclassifier;
 pub mod train;
+pub mod vae;
 pub mod vit;
 pub mod weights;
 
 pub use autoencoder::Autoencoder;
 pub use cnn::Cnn;
+pub use diffusion::Diffusion;
+pub use gan::Gan;
 pub use images::Augment;
 pub use layers::Activation;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
+pub use pixelcnn::PixelCnn;
 pub use seq2seq::Seq2Seq;
 pub use textclassifier::TextClassifier;
+pub use vae::Vae;
 pub use vit::Vit;

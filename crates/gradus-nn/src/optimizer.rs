@@ -36,13 +36,16 @@ pub struct StepSettings {
     pub rate: f64,
     /// Weight decay λ: a step multiplies weights by `1 − rate λ`.
     pub weight_decay: f64,
+    /// β₁ of Adam.
+    pub beta1: f64,
     /// β₂ of Adam.
     pub beta2: f64,
     /// The largest norm of all gradients together; longer ones are shortened to it. 0 for none.
     pub clip_norm: f64,
 }
 
-const BETA1: f64 = 0.9;
+/// β₁ of Adam where nothing else is said.
+pub const BETA1: f64 = 0.9;
 const EPSILON: f64 = 1e-8;
 const MOMENTUM: f64 = 0.9;
 
@@ -127,6 +130,7 @@ impl Scale {
 /// The rates of one step.
 struct Rates {
     rate: f32,
+    beta1: f64,
     beta2: f32,
     /// `1 − β₁ᵗ` and `1 − β₂ᵗ`.
     corrections: (f32, f32),
@@ -135,9 +139,10 @@ struct Rates {
 impl Rates {
     fn new(settings: &StepSettings, steps: u64) -> Self {
         let t = steps as f64;
-        let corrections = (1.0 - BETA1.powf(t), 1.0 - settings.beta2.powf(t));
+        let corrections = (1.0 - settings.beta1.powf(t), 1.0 - settings.beta2.powf(t));
         Self {
             rate: settings.rate as f32,
+            beta1: settings.beta1,
             beta2: settings.beta2 as f32,
             corrections: (corrections.0 as f32, corrections.1 as f32),
         }
@@ -158,7 +163,7 @@ fn on_cpu(
     let gradient = gradient.storage::<f32>();
     let keep = 1.0 - decay as f32;
     let adam = AdamStep {
-        betas: (BETA1 as f32, rates.beta2),
+        betas: (rates.beta1 as f32, rates.beta2),
         scale,
         keep,
         rate: rates.rate / rates.corrections.0,
@@ -181,7 +186,7 @@ fn on_device(kind: OptimizerKind, (w, m, v): State<'_>, g: Tensor<1>, rates: &Ra
     let kept = w.clone() * (1.0 - decay);
     match kind {
         OptimizerKind::Adam => {
-            *m = m.clone() * BETA1 + g.clone() * (1.0 - BETA1);
+            *m = m.clone() * rates.beta1 + g.clone() * (1.0 - rates.beta1);
             *v = v.clone() * rates.beta2 + g.clone() * g * (1.0 - rates.beta2);
             let root = (v.clone() / rates.corrections.1).sqrt() + EPSILON;
             *w = kept - m.clone() / root * (rates.rate / rates.corrections.0);

@@ -54,6 +54,7 @@ pub use chart::path::coefficient_path;
 pub use chart::pictures::Pictures;
 pub use chart::reliability::{Reliability, ReliabilityBin};
 pub use chart::residuals::{qq_plot, residual_plot};
+pub use chart::rows::Rows;
 pub use chart::scatter::Scatter;
 pub use chart::stack::Stack;
 pub use chart::versus::{PredictedVsTrue, predicted_vs_true};

@@ -48,7 +48,13 @@ pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses>
             return Ok(UnitLosses { metric: PER_TOKEN, values, root: false });
         }
         let values = logs.into_iter().map(|log| -log).collect();
-        return Ok(UnitLosses { metric: "negative log density", values, root: false });
+        let metric = match (model.dimensions().is_some(), model.is_bound()) {
+            (true, true) => "nats (upper bound of the negative log probability)",
+            (true, false) => "nats (negative log probability)",
+            (false, true) => "negative log density (upper bound)",
+            (false, false) => "negative log density",
+        };
+        return Ok(UnitLosses { metric, values, root: false });
     }
     let losses = match (fitted.model.transformer(), fitted.model.clusterer()) {
         // Of other data than samples there are no features to come back to.

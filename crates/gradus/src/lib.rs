@@ -52,7 +52,9 @@ pub mod model {
     pub use gradus_core::capability::Capability;
     pub use gradus_core::cluster::Cluster;
     pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, HoldOut, Purpose, Remarks};
-    pub use gradus_core::density::{Continue, Density, Generate, Sampling};
+    pub use gradus_core::density::{
+        Continue, Density, Dimensions, Draw, Generate, Prefix, Progress, Sampling,
+    };
     pub use gradus_core::embed::{Analogy, Embed, Neighbour, Query};
     pub use gradus_core::estimator::{
         AnyFitted, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits, Run, Traits,
@@ -87,6 +89,8 @@ mod book {
     struct Topics;
     #[doc = include_str!("../../../docs/spectra.md")]
     struct Spectra;
+    #[doc = include_str!("../../../docs/generative.md")]
+    struct Generative;
     #[doc = include_str!("../../../docs/fairness.md")]
     struct Fairness;
 }

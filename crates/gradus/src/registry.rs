@@ -11,7 +11,10 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_nn::{Autoencoder, Cnn, Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier, Vit};
+use gradus_nn::{
+    Autoencoder, Cnn, Diffusion, Gan, Lm, Mlp, MlpRegressor, PixelCnn, Seq2Seq, TextClassifier,
+    Vae, Vit,
+};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -49,7 +52,11 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Svr>()
         .with::<Mlp>()
         .with::<Autoencoder>()
+        .with::<Vae>()
+        .with::<PixelCnn>()
         .with::<MlpRegressor>()
+        .with::<Gan>()
+        .with::<Diffusion>()
         .with::<Cnn>()
         .with::<Vit>()
         .with::<Lm>()

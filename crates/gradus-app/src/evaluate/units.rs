@@ -1,6 +1,7 @@
 //! Models that neither recommend nor predict: one loss for each unit of the data, and its mean.
 
 use super::EvaluateRequest;
+use super::distances::{self, DistancesAnswer};
 use crate::App;
 use crate::data::Source;
 use crate::predict::text_column;
@@ -39,6 +40,9 @@ pub struct UnitsAnswer {
     /// Further measures, where the model has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<UnitsScore>,
+    /// How far samples of a generative model are from the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distances: Option<DistancesAnswer>,
     /// Measures of the clusters, where the model groups samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClustersAnswer>,
@@ -145,6 +149,7 @@ pub(super) fn evaluate(
     options.extend(request.others.clone());
     let inputs = fitted.model.transformer().map(|model| model.inputs());
     let inputs = inputs.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
+    let inputs = inputs.or_else(|| fitted.model.density().and_then(|model| model.inputs()));
     let data: Box<dyn Dataset> = match inputs {
         // The columns that the model takes, whatever else the file has.
         Some(inputs) if request.others.is_empty() && model.data().name() == Samples::NAME => {
@@ -176,9 +181,22 @@ pub(super) fn evaluate(
     if metric == PER_TOKEN {
         point_estimates.push(("perplexity", value.exp()));
     }
+    if let Some(model) = fitted.model.density()
+        && let Some(dimensions) = model.dimensions()
+    {
+        let name = match model.is_bound() {
+            true => "bits per dimension (upper bound)",
+            false => "bits per dimension",
+        };
+        point_estimates.push((name, dimensions.bits(value)));
+    }
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
     let clusters = clusters(fitted, data.as_ref())?;
+    let distances = match distances::is_generator(fitted) {
+        true => distances::evaluate(app, fitted, request, Some(data.as_ref()), remarks)?,
+        false => None,
+    };
     Ok(UnitsAnswer {
         model,
         count,
@@ -188,6 +206,7 @@ pub(super) fn evaluate(
         interval,
         point_estimates,
         further,
+        distances,
         clusters,
     })
 }

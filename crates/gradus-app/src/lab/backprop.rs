@@ -91,6 +91,10 @@ fn activate(activation: Activation, z: f64) -> (f64, f64) {
             let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
             (z * phi, phi + z * density)
         }
+        Activation::Silu => {
+            let s = 1.0 / (1.0 + (-z).exp());
+            (z * s, s * (1.0 + z * (1.0 - s)))
+        }
         Activation::Step => (f64::from(z > 0.0), 0.0),
     }
 }
@@ -312,9 +316,8 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
-        for activation in
-            [Activation::Identity, Activation::Sigmoid, Activation::Tanh, Activation::Gelu]
-        {
+        use Activation::{Gelu, Identity, Sigmoid, Silu, Tanh};
+        for activation in [Identity, Sigmoid, Tanh, Gelu, Silu] {
             let request = BackpropRequest {
                 hidden: vec![4, 3],
                 target: vec![1.0, -2.0],

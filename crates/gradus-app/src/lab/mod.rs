@@ -3,7 +3,9 @@
 pub mod backprop;
 pub mod bias_variance;
 pub mod fairness;
+pub mod generate;
 pub mod learning_rate;
+pub mod minmax;
 pub mod optimize;
 pub mod recovery;
 pub mod tradeoff;

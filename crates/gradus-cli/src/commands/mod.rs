@@ -16,6 +16,7 @@ mod models;
 mod predict;
 mod recommend;
 mod report;
+mod sample;
 mod select;
 mod shell;
 mod similar;
@@ -49,6 +50,7 @@ const COMMANDS: &[Entry] = &[
     (transform::command, transform::run),
     (topics::command, topics::run),
     (generate::command, generate::run),
+    (sample::command, sample::run),
     (translate::command, translate::run),
     (info::command, info::run),
     (audit::command, audit::run),

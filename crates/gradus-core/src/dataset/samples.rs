@@ -450,7 +450,11 @@ impl SamplesFile {
     fn options(&self, traits: &Traits) -> SamplesOptions {
         SamplesOptions {
             target: self.target.clone(),
-            classes: traits.can(Capability::PredictClasses),
+            // A model that draws samples learns classes where they are named, so that it can draw from one.
+            classes: traits.can(Capability::PredictClasses)
+                || (!traits.predicts()
+                    && traits.can(Capability::Generate)
+                    && !self.target.is_empty()),
             weight: self.table.weight_column.clone(),
             encode: EncodeOptions {
                 leave_out: self.ignore.clone(),

@@ -2,6 +2,7 @@
 //!
 //! | file | what it reads |
 //! |---|---|
+//! | `grid.rs` | nothing: it writes images side by side into a PNG picture |
 //! | `folder.rs` | a folder of pictures, whose sub-folders are classes |
 //! | `idx.rs` | IDX files, as those of MNIST |
 //! | `cifar.rs` | the binary files of CIFAR-10 and CIFAR-100 |
@@ -9,6 +10,7 @@
 
 mod cifar;
 mod folder;
+mod grid;
 mod idx;
 mod jpeg;
 mod png;

@@ -3,7 +3,7 @@
 //! Grey pictures have one channel; palettes and colours have three. Transparency is left aside.
 
 use super::{ImageShape, Picture, Pixels};
-use std::io::Read;
+use std::io::{Read, Write};
 
 /// How a PNG file begins.
 pub(super) const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -156,6 +156,32 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, String> {
         Pixels::Bytes(values.into_iter().map(|value| value as u8).collect())
     };
     Ok(Picture { shape, pixels })
+}
+
+/// Writes a picture of bytes, grey (one channel) or red, green and blue.
+pub(super) fn encode(shape: ImageShape, pixels: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut file = SIGNATURE.to_vec();
+    let mut chunk = |kind: &[u8; 4], data: &[u8]| {
+        file.extend((data.len() as u32).to_be_bytes());
+        let mut crc = flate2::Crc::new();
+        crc.update(kind);
+        crc.update(data);
+        file.extend(kind);
+        file.extend(data);
+        file.extend(crc.sum().to_be_bytes());
+    };
+    let colour = if shape.channels == 1 { 0 } else { 2 };
+    let sizes = [shape.width, shape.height].map(|size| (size as u32).to_be_bytes());
+    chunk(b"IHDR", &[&sizes[0][..], &sizes[1], &[8, colour, 0, 0, 0]].concat());
+    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    for row in pixels.chunks_exact((shape.width * shape.channels).max(1)) {
+        // Rows without a filter: pictures of noise and of few shades are packed best as they are.
+        packed.write_all(&[0])?;
+        packed.write_all(row)?;
+    }
+    chunk(b"IDAT", &packed.finish()?);
+    chunk(b"IEND", b"");
+    Ok(file)
 }
 
 /// Undoes the filter of each row, in place.

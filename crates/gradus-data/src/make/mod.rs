@@ -11,10 +11,12 @@
 //! | [`RegressionSpec`] | a linear target, value or class, with known coefficients |
 //! | [`BlobsSpec`] | Gaussian clouds around known centres |
 //! | [`SequencesSpec`] | texts, and what a function makes of them |
+//! | [`PlaneSpec`] | points of the plane near moons, rings and clouds on a circle |
 
 mod blobs;
 mod choose;
 mod low_rank;
+mod plane;
 mod ratings;
 mod regression;
 mod sequences;
@@ -22,6 +24,7 @@ mod titles;
 
 pub use blobs::{BlobsSpec, MadeBlobs};
 pub use low_rank::{Coherence, LowRankSpec, MadeLowRank};
+pub use plane::{MadePlane, PlaneFigure, PlaneSpec};
 pub use ratings::{ItemIds, MadeRatings, RatingsBlock, RatingsMaker, RatingsSpec, RatingsTruth};
 pub use regression::{MadeRegression, RegressionSpec, TargetKind};
 pub use sequences::{MadeSequences, SequenceTask, SequencesSpec};

@@ -22,6 +22,8 @@ pub enum FileKind {
     Page,
     /// An SVG drawing.
     Drawing,
+    /// A PNG picture.
+    Picture,
     /// Text: CSV and its relatives, libsvm, JSON.
     Text,
     /// gzip or Zstandard.
@@ -37,6 +39,7 @@ impl fmt::Display for FileKind {
             Self::Checkpoint => "a checkpoint of a fit",
             Self::Page => "an HTML page",
             Self::Drawing => "an SVG drawing",
+            Self::Picture => "a PNG picture",
             Self::Text => "a text file",
             Self::Compressed => "a compressed file",
             Self::Binary => "a binary file",
@@ -79,6 +82,9 @@ impl FileKind {
         }
         if Packing::of(start).is_some() {
             return Some(Self::Compressed);
+        }
+        if start.starts_with(b"\x89PNG") {
+            return Some(Self::Picture);
         }
         // Eight bytes of length, then the header as every version of the writer begins it. A
         // damaged model is still one, so nothing more is checked.
@@ -125,6 +131,7 @@ mod tests {
             (b"caf\xe9;1\n", Some(FileKind::Text)),
             (b"\xef\xbb\xbf<!DOCTYPE html><html>", Some(FileKind::Page)),
             (b"<svg xmlns=", Some(FileKind::Drawing)),
+            (b"\x89PNG\r\n\x1a\n\0\0", Some(FileKind::Picture)),
             (b"<?xml version=\"1.0\"?>\n<svg ", Some(FileKind::Drawing)),
             (&[0x1f, 0x8b, 8, 0], Some(FileKind::Compressed)),
             (b"PAR1abc", Some(FileKind::Binary)),

@@ -79,6 +79,18 @@ impl AutoencoderNetwork {
     /// # Errors
     /// If sizes do not fit together.
     pub fn new(architecture: &AutoencoderArchitecture, layout: &mut Layout) -> Result<Self> {
+        Self::with_outputs(architecture, architecture.code, layout)
+    }
+
+    /// The same with another number of outputs of the encoder than numbers of a code.
+    ///
+    /// # Errors
+    /// If sizes do not fit together.
+    pub(crate) fn with_outputs(
+        architecture: &AutoencoderArchitecture,
+        outputs: usize,
+        layout: &mut Layout,
+    ) -> Result<Self> {
         let AutoencoderArchitecture { inputs, code, coding, activation } = architecture;
         let (inputs, code, activation) = (*inputs, *code, *activation);
         let layers = match coding {
@@ -87,7 +99,7 @@ impl AutoencoderNetwork {
                     let (norm, dropout) = (Norm::None, 0.0);
                     MlpArchitecture { inputs, hidden, outputs, activation, norm, dropout }
                 };
-                let down = perceptron(inputs, hidden.clone(), code);
+                let down = perceptron(inputs, hidden.clone(), outputs);
                 let up = perceptron(code, hidden.iter().rev().copied().collect(), inputs);
                 let encoder = layout.within("encoder", |layout| MlpNetwork::new(&down, layout))?;
                 let decoder = layout.within("decoder", |layout| MlpNetwork::new(&up, layout))?;
@@ -98,7 +110,7 @@ impl AutoencoderNetwork {
                     let text = format!("images of {shape} do not have {inputs} pixels");
                     return Err(Error::data(text));
                 }
-                let made = convolutional(*shape, channels, *kernel, code, layout)?;
+                let made = convolutional(*shape, channels, *kernel, (code, outputs), layout)?;
                 Layers::Convolutional(Box::new(made))
             }
         };
@@ -162,7 +174,7 @@ fn convolutional(
     shape: ImageShape,
     channels: &[usize],
     kernel: usize,
-    code: usize,
+    (code, outputs): (usize, usize),
     layout: &mut Layout,
 ) -> Result<Convolutional> {
     let sizes = [&[shape.channels][..], channels].concat();
@@ -199,11 +211,11 @@ fn convolutional(
     });
     let last = [height, width, sizes[sizes.len() - 1]];
     let flat = last.iter().try_fold(1usize, |product, side| product.checked_mul(*side));
-    let flat = flat.filter(|flat| code > 0 && flat.saturating_mul(code) <= MOST);
+    let flat = flat.filter(|flat| code > 0 && flat.saturating_mul(code.max(outputs)) <= MOST);
     let flat =
         flat.ok_or_else(|| Error::data(format!("a code of {code} numbers is not possible")))?;
     let encode = layout.within("encoder", |layout| {
-        Linear::new(layout, "code", (flat, code), Init::fan_in(flat), true)
+        Linear::new(layout, "code", (flat, outputs), Init::fan_in(flat), true)
     });
     let decode = layout.within("decoder", |layout| {
         Linear::new(layout, "code", (code, flat), Init::he(code), true)

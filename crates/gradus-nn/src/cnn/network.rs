@@ -153,25 +153,11 @@ impl Network for CnnNetwork {
     }
 
     fn forward(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
-        let n = x.dims()[0];
-        let ImageShape { height, width, channels } = self.shape;
-        let mut x = x.reshape([n, height, width, channels]);
-        for part in &self.parts {
-            x = match part {
-                Part::Pool => max_pool(x),
-                Part::Plain(unit) => unit.forward(weights, x, self.activation, pass),
-                Part::Residual { first, second, shortcut } => {
-                    let y = first.forward(weights, x.clone(), self.activation, pass);
-                    let y = second.forward(weights, y, Activation::Identity, pass);
-                    let x = match shortcut {
-                        Some(shortcut) => shortcut.forward(weights, x, Activation::Identity, pass),
-                        None => x,
-                    };
-                    self.activation.apply(x + y)
-                }
-            };
-        }
-        self.output.forward(weights, dropout(mean_pool(x), self.dropout, pass))
+        self.output.forward(weights, dropout(self.pooled(weights, x, pass), self.dropout, pass))
+    }
+
+    fn hidden(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Option<Tensor<2>> {
+        Some(self.pooled(weights, x, pass))
     }
 
     fn augment(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
@@ -191,6 +177,34 @@ impl Network for CnnNetwork {
             ("stages", format!("{} channels", channels.join(" → "))),
             ("in each stage", format!("{depth} {part}{plural} of {kernel} × {kernel}")),
         ]
+    }
+}
+
+impl CnnNetwork {
+    /// The mean of the last channels over an image.
+    ///
+    /// # Shapes
+    /// `n × pixels` to `n × channels`.
+    fn pooled(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        let n = x.dims()[0];
+        let ImageShape { height, width, channels } = self.shape;
+        let mut x = x.reshape([n, height, width, channels]);
+        for part in &self.parts {
+            x = match part {
+                Part::Pool => max_pool(x),
+                Part::Plain(unit) => unit.forward(weights, x, self.activation, pass),
+                Part::Residual { first, second, shortcut } => {
+                    let y = first.forward(weights, x.clone(), self.activation, pass);
+                    let y = second.forward(weights, y, Activation::Identity, pass);
+                    let x = match shortcut {
+                        Some(shortcut) => shortcut.forward(weights, x, Activation::Identity, pass),
+                        None => x,
+                    };
+                    self.activation.apply(x + y)
+                }
+            };
+        }
+        mean_pool(x)
     }
 }
 

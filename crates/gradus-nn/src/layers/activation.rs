@@ -20,6 +20,8 @@ pub enum Activation {
     Relu,
     /// `x Φ(x)` with the distribution function Φ of the normal distribution, exactly.
     Gelu,
+    /// `x / (1 + exp(−x))`, also called Swish.
+    Silu,
     /// 1 where the input is positive, else 0. Its gradient is 0 everywhere, so that layers below it cannot learn: for networks
     /// whose weights are given.
     Step,

@@ -20,7 +20,7 @@ pub use conv::{Conv2d, Window};
 pub use dropout::dropout;
 pub use embedding::Embedding;
 pub use linear::Linear;
-pub use norm::{BatchNorm, LayerNorm, Norm};
+pub use norm::{BatchNorm, GroupNorm, LayerNorm, Norm};
 
 use crate::weights::{Layout, WeightId, Weights};
 use burn::tensor::Tensor;

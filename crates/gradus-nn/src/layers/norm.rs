@@ -1,4 +1,5 @@
-//! Normalisations: of the features of each sample (layer norm) and of each feature over a batch (batch norm).
+//! Normalisations: of the features of each sample (layer norm), of groups of its channels (group norm), and of each feature over a
+//! batch (batch norm).
 
 use super::{Activation, Layout, Pass, Weights};
 use crate::ops;
@@ -48,6 +49,46 @@ impl LayerNorm {
     pub fn forward(&self, weights: &Weights, x: Tensor<2>) -> Tensor<2> {
         let (weight, bias) = (weights.flat(self.weight), weights.flat(self.bias));
         ops::layer_norm(x, weight, bias, EPSILON)
+    }
+}
+
+/// Group normalisation: the same with mean and variance of each group of channels over all places of a sample, as PyTorch's
+/// `GroupNorm`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupNorm {
+    channels: usize,
+    groups: usize,
+    weight: WeightId,
+    bias: WeightId,
+}
+
+impl GroupNorm {
+    /// A normalisation of so many channels, in groups of which there are at most 8.
+    pub fn new(layout: &mut Layout, name: &str, channels: usize) -> Self {
+        let groups = [8, 7, 6, 5, 4, 3, 2].into_iter().find(|at| channels.is_multiple_of(*at));
+        layout.within(name, |layout| Self {
+            channels,
+            groups: groups.unwrap_or(1),
+            weight: layout.add("weight", &[channels], Init::Constant(1.0), Role::Plain),
+            bias: layout.add("bias", &[channels], Init::Constant(0.0), Role::Plain),
+        })
+    }
+
+    /// The values of an activation function at the normalised channels, in the same pass.
+    ///
+    /// # Shapes
+    /// `n × height × width × channels` to the same.
+    pub fn forward_activated(
+        &self,
+        weights: &Weights,
+        x: Tensor<4>,
+        activation: Activation,
+    ) -> Tensor<4> {
+        let [n, height, width, channels] = x.dims();
+        let (weight, bias) = (weights.flat(self.weight), weights.flat(self.bias));
+        let x = x.reshape([n, height * width, channels]);
+        let y = ops::group_norm(x, weight, bias, self.groups, EPSILON, activation);
+        y.reshape([n, height, width, self.channels])
     }
 }
 

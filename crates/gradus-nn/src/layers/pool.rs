@@ -48,7 +48,13 @@ pub fn double(x: Tensor<4>, (rows, columns): (usize, usize)) -> Tensor<4> {
 
 /// The same of burn's operations.
 fn doubled(x: Tensor<4>, (rows, columns): (usize, usize)) -> Tensor<4> {
-    let ([_, height, width, _], device) = (x.dims(), x.device());
+    let ([n, height, width, channels], device) = (x.dims(), x.device());
+    if (rows, columns) == (2 * height, 2 * width) {
+        // The gradient is a sum, which graphics cards find faster than that of a selection.
+        let x = x.reshape([n * height, 1, width, 1, channels]);
+        let x = x.expand([n * height, 2, width, 2, channels]);
+        return x.reshape([n, rows, columns, channels]);
+    }
     let of = |out: usize, most: usize| {
         let at: Vec<i32> = (0..out).map(|at| (at / 2).min(most - 1) as i32).collect();
         crate::device::indices(at, [out], &device)

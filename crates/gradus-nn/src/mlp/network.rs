@@ -59,7 +59,7 @@ impl Network for MlpNetwork {
         let mut n = *inputs;
         let hidden = hidden.iter().enumerate().map(|(at, &units)| {
             let init = match activation {
-                Activation::Relu | Activation::Gelu => Init::he(n),
+                Activation::Relu | Activation::Gelu | Activation::Silu => Init::he(n),
                 _ => Init::fan_in(n),
             };
             let linear = Linear::new(layout, &format!("hidden.{at}"), (n, units), init, true);
@@ -87,6 +87,25 @@ impl Network for MlpNetwork {
         if !pass.is_training() && x.dims()[0] == 1 {
             return self.forward(weights, Tensor::cat(vec![x.clone(), x], 0), pass).narrow(0, 0, 1);
         }
+        x = self.units(weights, x, pass);
+        self.output.forward(weights, x)
+    }
+
+    fn hidden(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Option<Tensor<2>> {
+        (!self.hidden.is_empty()).then(|| self.units(weights, x, pass))
+    }
+
+    fn summary(architecture: &MlpArchitecture) -> Vec<(&'static str, String)> {
+        let MlpArchitecture { inputs, hidden, outputs, .. } = architecture;
+        let sizes = [&[*inputs][..], hidden, &[*outputs]].concat();
+        let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        vec![("layers", sizes.join(" → ")), ("features", inputs.to_string())]
+    }
+}
+
+impl MlpNetwork {
+    /// The units of the last hidden layer.
+    fn units(&self, weights: &Weights, mut x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         for (linear, norm) in &self.hidden {
             x = match norm {
                 Normalisation::None => linear.forward_activated(weights, x, self.activation),
@@ -100,13 +119,6 @@ impl Network for MlpNetwork {
             };
             x = dropout(x, self.dropout, pass);
         }
-        self.output.forward(weights, x)
-    }
-
-    fn summary(architecture: &MlpArchitecture) -> Vec<(&'static str, String)> {
-        let MlpArchitecture { inputs, hidden, outputs, .. } = architecture;
-        let sizes = [&[*inputs][..], hidden, &[*outputs]].concat();
-        let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        vec![("layers", sizes.join(" → ")), ("features", inputs.to_string())]
+        x
     }
 }

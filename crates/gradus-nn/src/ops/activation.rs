@@ -44,32 +44,36 @@ pub(super) fn composed<const D: usize>(x: Tensor<D>, kind: Activation) -> Tensor
         Activation::Tanh => activation::tanh(x),
         Activation::Relu => activation::relu(x),
         Activation::Gelu => activation::gelu(x),
+        Activation::Silu => activation::silu(x),
         Activation::Step => x.greater_elem(0.0).float(),
     }
 }
 
 /// Whether the gradient is found from the value alone.
 pub(super) fn from_value(kind: Activation) -> bool {
-    kind != Activation::Gelu
+    !matches!(kind, Activation::Gelu | Activation::Silu)
 }
 
 /// Values of the function, from inputs of the same number.
 pub(super) fn values(kind: Activation, x: &[f32], to: &mut [f32]) {
-    if kind == Activation::Gelu {
-        return kernel::gelu(x, to);
+    match kind {
+        Activation::Gelu => kernel::gelu(x, to),
+        Activation::Silu => kernel::silu(x, to),
+        _ => {
+            to.copy_from_slice(x);
+            in_place(kind, to);
+        }
     }
-    to.copy_from_slice(x);
-    in_place(kind, to);
 }
 
-/// Replaces inputs by values; not for GELU.
+/// Replaces inputs by values; not for GELU and SiLU.
 pub(super) fn in_place(kind: Activation, x: &mut [f32]) {
     match kind {
         Activation::Identity => {}
         Activation::Sigmoid => kernel::sigmoid(x),
         Activation::Tanh => kernel::tanh(x),
         Activation::Relu => kernel::relu(x),
-        Activation::Gelu | Activation::Step => unreachable!("not in place"),
+        Activation::Gelu | Activation::Silu | Activation::Step => unreachable!("not in place"),
     }
 }
 
@@ -81,6 +85,7 @@ pub(super) fn gradient(kind: Activation, at: &[f32], gradient: &mut [f32]) {
         Activation::Tanh => kernel::tanh_gradient(at, gradient),
         Activation::Relu => kernel::relu_gradient(at, gradient),
         Activation::Gelu => kernel::gelu_gradient(at, gradient),
+        Activation::Silu => kernel::silu_gradient(at, gradient),
         Activation::Step => gradient.fill(0.0),
     }
 }
@@ -126,7 +131,8 @@ mod tests {
 
     #[test]
     fn activations_are_those_of_burn() {
-        for kind in [Activation::Sigmoid, Activation::Tanh, Activation::Relu, Activation::Gelu] {
+        use Activation::{Gelu, Relu, Sigmoid, Silu, Tanh};
+        for kind in [Sigmoid, Tanh, Relu, Gelu, Silu] {
             for shape in [[0, 3], [1, 1], [1, 17], [5, 33], [300, 111]] {
                 check(
                     [&shape],

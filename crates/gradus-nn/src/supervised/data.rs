@@ -56,7 +56,7 @@ impl<'a> Features<'a> {
     }
 
     /// Calls `take` with the column and the value of the features of a sample, in ascending order; a matrix may leave out zeros.
-    pub(super) fn each(self, row: usize, mut take: impl FnMut(usize, f64)) {
+    pub(crate) fn each(self, row: usize, mut take: impl FnMut(usize, f64)) {
         match self {
             Self::Matrix(Matrix::Dense(dense)) => {
                 dense.row(row).iter().enumerate().for_each(|(at, x)| take(at, *x));

@@ -52,6 +52,15 @@ pub trait Network: Clone + Debug + Send + Sync + Sized + 'static {
     /// `n × inputs` to `n × outputs`.
     fn forward(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2>;
 
+    /// What the last layer computes the outputs from: the features that the network found. `None` of one that has no hidden layers.
+    ///
+    /// # Shapes
+    /// `n × inputs` to `n × features`.
+    fn hidden(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Option<Tensor<2>> {
+        let _ = (weights, x, pass);
+        None
+    }
+
     /// Changes inputs at random while the network learns: shifted and mirrored images.
     fn augment(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         let _ = pass;

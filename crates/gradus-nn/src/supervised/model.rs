@@ -87,7 +87,39 @@ impl<N: Network> NetworkModel<N> {
     }
 }
 
+impl<N: Network> NetworkModel<N> {
+    /// What the last layer of the network computes its outputs from, for each row; `None` of a network without hidden layers.
+    ///
+    /// # Shapes
+    /// `n × features` to `n × hidden features`.
+    ///
+    /// # Errors
+    /// If the number of features is not that of training, or one is not finite.
+    pub fn hidden_features(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        check_features(&self.inputs, features)?;
+        let (d, rows) = (self.scaler.len(), (0..features.n_rows() as u32).collect::<Vec<u32>>());
+        let (mut values, mut width) = (Vec::new(), 0);
+        // A row of zeros where there are none tells how many features there are.
+        let blocks = if rows.is_empty() { vec![&rows[..]] } else { rows.chunks(ROWS).collect() };
+        for rows in blocks {
+            let mut z = self.scaler.apply(features, rows);
+            z.resize(rows.len().max(1) * d, 0.0);
+            let x = tensor(z, [rows.len().max(1), d], &Device::flex());
+            let Some(found) = self.network.hidden(&self.weights, x, &Pass::predicting()) else {
+                return Ok(None);
+            };
+            width = found.dims()[1];
+            values.extend_from_slice(&doubles(found)[..rows.len() * width]);
+        }
+        Dense::new(rows.len(), width, values).map(Some)
+    }
+}
+
 impl<N: Network> Predict for NetworkModel<N> {
+    fn hidden(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        self.hidden_features(features)
+    }
+
     fn inputs(&self) -> &Inputs {
         &self.inputs
     }

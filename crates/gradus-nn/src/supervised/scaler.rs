@@ -51,6 +51,11 @@ impl Scaler {
         Self { centre: vec![0.0; n], factor: vec![1.0; n], bounded: false }
     }
 
+    /// The same line for so many features: what they are beyond `centre`, times `factor`.
+    pub fn affine(n: usize, centre: f64, factor: f64) -> Self {
+        Self { centre: vec![centre as f32; n], factor: vec![factor as f32; n], bounded: false }
+    }
+
     /// Mean 0 and variance 1 for each feature, without a bound, so that there is a way back; a constant feature becomes 0.
     pub fn standard<'a>(features: impl Into<Features<'a>>, rows: &[u32]) -> Self {
         let features = features.into();
@@ -161,8 +166,16 @@ impl Scaler {
         scaled.iter().enumerate().map(back).collect()
     }
 
+    /// One row of features, scaled.
+    pub(crate) fn scale(&self, row: &[f64], out: &mut [f32]) {
+        for (at, (out, x)) in out.iter_mut().zip(row).enumerate() {
+            let z = (*x as f32 - self.centre[at]) * self.factor[at];
+            *out = if self.bounded { bound(z) } else { z };
+        }
+    }
+
     /// The factor of each feature.
-    pub(super) fn factors(&self) -> &[f32] {
+    pub(crate) fn factors(&self) -> &[f32] {
         &self.factor
     }
 

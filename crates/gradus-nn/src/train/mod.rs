@@ -13,6 +13,7 @@ use crate::weights::{Layout, Role, Weights};
 use burn::tensor::{Device, Tensor};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
+use gradus_core::density::Progress;
 use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_core::report::{Measure, StopReason};
 use gradus_file::{Reader, Writer};
@@ -49,6 +50,13 @@ pub trait Task: Sync {
         Vec::new()
     }
 
+    /// Samples that the model draws with these weights, always from the same noise: of a generative model that keeps some of them
+    /// for its page. It is asked after epochs 1, 2, 4, 8 and so on.
+    fn samples(&self, weights: &Weights) -> Option<Vec<f32>> {
+        let _ = weights;
+        None
+    }
+
     /// The name of the model, for errors.
     fn model(&self) -> &'static str;
 }
@@ -66,6 +74,8 @@ pub struct TrainState {
     pub restart: u64,
     /// The losses of a range test.
     pub range: Range,
+    /// Samples after some epochs, of a generative model.
+    pub progress: Progress,
 }
 
 impl TrainState {
@@ -157,19 +167,32 @@ impl<T: Task> Trainer<'_, T> {
             return Ok(());
         }
         for (at, loss) in crate::device::numbers(Tensor::cat(taken, 0)).into_iter().enumerate() {
-            if !loss.is_finite() {
-                let (model, batch, rate) =
-                    (self.task.model(), first + at + 1, self.options.schedule.rate);
-                return Err(Error::data(format!(
-                    "{model}: the loss became {loss} in batch {batch} of epoch {}; give a smaller learning_rate than {rate}, \
-                     or clip_norm. A checkpoint that was written before holds the last good state",
-                    epoch + 1
-                )));
-            }
-            *total += f64::from(loss);
+            let (model, rate) = (self.task.model(), self.options.schedule.rate);
+            *total += check_loss(model, loss, (epoch, first + at), rate)?;
         }
         Ok(())
     }
+}
+
+/// The loss of a batch, if it is a number.
+///
+/// # Errors
+/// If it is none; the message says what to do.
+pub(crate) fn check_loss(
+    model: &str,
+    loss: f32,
+    (epoch, batch): (u64, usize),
+    rate: f64,
+) -> Result<f64> {
+    if loss.is_finite() {
+        return Ok(f64::from(loss));
+    }
+    Err(Error::data(format!(
+        "{model}: the loss became {loss} in batch {} of epoch {}; give a smaller learning_rate than {rate}, or clip_norm. A \
+         checkpoint that was written before holds the last good state",
+        batch + 1,
+        epoch + 1
+    )))
 }
 
 fn add(a: Vec<Option<Tensor<1>>>, b: Vec<Option<Tensor<1>>>) -> Vec<Option<Tensor<1>>> {
@@ -181,7 +204,7 @@ fn add(a: Vec<Option<Tensor<1>>>, b: Vec<Option<Tensor<1>>>) -> Vec<Option<Tenso
 }
 
 /// Batches whose losses are read from a device at once.
-const READ: usize = 32;
+pub(crate) const READ: usize = 32;
 
 impl<T: Task> Solver for Trainer<'_, T> {
     type State = TrainState;
@@ -199,6 +222,7 @@ impl<T: Task> Solver for Trainer<'_, T> {
             epoch: 0,
             restart: restart as u64,
             range: Range::default(),
+            progress: Progress::default(),
         })
     }
 
@@ -230,6 +254,12 @@ impl<T: Task> Solver for Trainer<'_, T> {
             watch.within((at + 1) as f64 / steps as f64);
         }
         state.epoch += 1;
+        if state.epoch.is_power_of_two()
+            && let Some(samples) = self.task.samples(state.weights())
+        {
+            state.progress.epochs.push(state.epoch);
+            state.progress.samples.extend(samples);
+        }
         Ok(Step::Done(total))
     }
 
@@ -274,6 +304,7 @@ impl<T: Task> Solver for Trainer<'_, T> {
         if let Some(average) = &state.average {
             average.write(layout, &format!("{prefix}average."), file);
         }
+        crate::generative::write_progress(&state.progress, prefix, file);
         let counts = vec![state.trained.steps, state.epoch, state.restart];
         file.tensor_owned(&format!("{prefix}counts"), &[3], counts);
         if self.options.range.is_some() {
@@ -294,7 +325,8 @@ impl<T: Task> Solver for Trainer<'_, T> {
             Some(_) => Range::from_vec(&file.tensor::<f64>(&format!("{prefix}range"), &[3])?),
             None => Range::default(),
         };
+        let progress = crate::generative::read_progress(prefix, file)?;
         let trained = Trained { weights, first, second, steps: counts[0] };
-        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2], range })
+        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2], range, progress })
     }
 }

@@ -1,6 +1,6 @@
 //! The options of training.
 
-use crate::optimizer::{OptimizerKind, StepSettings};
+use crate::optimizer::{BETA1, OptimizerKind, StepSettings};
 use gradus_core::report::Choice;
 use gradus_optim::Schedule;
 use gradus_optim::schedule::Shape;
@@ -90,7 +90,14 @@ impl TrainOptions {
             micro_batch: None,
             schedule: schedule.warm_up(first),
             range,
-            step: StepSettings { kind, rate, weight_decay: 0.0, beta2: 0.999, clip_norm: 0.0 },
+            step: StepSettings {
+                kind,
+                rate,
+                weight_decay: 0.0,
+                beta1: BETA1,
+                beta2: 0.999,
+                clip_norm: 0.0,
+            },
             average: 0.0,
             seed,
         }
@@ -127,7 +134,7 @@ impl TrainOptions {
     }
 
     /// Whether the steps depend on the number of iterations asked for.
-    pub(super) fn depends_on_max_iter(&self) -> bool {
+    pub(crate) fn depends_on_max_iter(&self) -> bool {
         self.range.is_some()
             || self.schedule.warm_up > 0
             || matches!(self.schedule.shape, Shape::Cosine { .. })

@@ -97,12 +97,11 @@ impl Network for VitNetwork {
     }
 
     fn forward(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
-        let x = dropout(self.tokens(weights, x), self.architecture.dropout, pass);
-        let mask = Mask::none();
-        let x = self.blocks.iter().fold(x, |x, block| block.forward(weights, x, &mask, None, pass));
-        let [n, _, features] = x.dims();
-        let class = x.narrow(1, 0, 1).reshape([n, features]);
-        self.output.forward(weights, self.norm.forward(weights, class))
+        self.output.forward(weights, self.class_token(weights, x, pass))
+    }
+
+    fn hidden(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Option<Tensor<2>> {
+        Some(self.class_token(weights, x, pass))
     }
 
     fn augment(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
@@ -121,6 +120,18 @@ impl Network for VitNetwork {
 }
 
 impl VitNetwork {
+    /// The class token behind the last block, normalised.
+    ///
+    /// # Shapes
+    /// `n × pixels` to `n × features`.
+    fn class_token(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        let x = dropout(self.tokens(weights, x), self.architecture.dropout, pass);
+        let mask = Mask::none();
+        let x = self.blocks.iter().fold(x, |x, block| block.forward(weights, x, &mask, None, pass));
+        let [n, _, features] = x.dims();
+        self.norm.forward(weights, x.narrow(1, 0, 1).reshape([n, features]))
+    }
+
     /// The class token and the patches, with their positions.
     ///
     /// # Shapes

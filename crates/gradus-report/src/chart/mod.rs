@@ -16,6 +16,7 @@ pub(crate) mod path;
 pub(crate) mod pictures;
 pub(crate) mod reliability;
 pub(crate) mod residuals;
+pub(crate) mod rows;
 pub(crate) mod scatter;
 pub(crate) mod stack;
 pub(crate) mod versus;

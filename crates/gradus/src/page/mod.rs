@@ -7,6 +7,7 @@ mod choice;
 mod clusters;
 mod compare;
 mod components;
+mod generative;
 mod parts;
 mod path;
 mod recommender;
@@ -32,6 +33,9 @@ use serde_json::Value;
 
 /// The page of a model of any kind, as far as the model itself knows.
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
+    if let Some(Ok(page)) = generative_page(fitted, title, None) {
+        return page;
+    }
     if let Some(Ok(page)) = latent_page(fitted, title, None) {
         return page;
     }
@@ -73,6 +77,17 @@ pub fn latent_page(
     }
     let model = components::components(fitted)?;
     Some(components::components_page(fitted, model, title, samples))
+}
+
+/// The page of a model that draws samples and kept some of the course of its fit, beside samples if there are some; `None` of other
+/// models.
+pub fn generative_page(
+    fitted: &AnyFitted,
+    title: &str,
+    samples: Option<(&str, &Samples)>,
+) -> Option<Result<Page>> {
+    let model = generative::generator(fitted)?;
+    Some(generative::generative_page(fitted, model, title, samples))
 }
 
 /// The page of a clustering, with its clusters of some samples if there are any; `None` of other models.

@@ -130,7 +130,7 @@ fn features(model: &DeepAutoencoder, samples: &Samples) -> Result<PageTable> {
     }))
 }
 
-fn scatter(samples: &Samples, codes: &Dense<f64>) -> Scatter {
+pub(super) fn scatter(samples: &Samples, codes: &Dense<f64>) -> Scatter {
     let two = codes.n_cols() > 1;
     let point = |row: usize| (codes[(row, 0)], if two { codes[(row, 1)] } else { 0.0 });
     let chart = match groups(samples) {

@@ -2,6 +2,7 @@
 
 mod against;
 mod clusters;
+mod distances;
 mod ranking;
 mod rating;
 mod samples;
@@ -11,7 +12,9 @@ use crate::input::{DataArgs, options_by_name};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus_app::evaluate::{EvaluateRequest, Evaluation, RankingRequest, evaluate_words};
+use gradus_app::evaluate::{
+    DistancesRequest, EvaluateRequest, Evaluation, RankingRequest, evaluate_words,
+};
 use gradus_core::capability::Capability;
 use std::path::PathBuf;
 
@@ -31,6 +34,27 @@ struct EvaluateArgs {
     /// Another model of features to compare with, sample by sample
     #[arg(long, value_name = "MODEL")]
     against: Option<PathBuf>,
+
+    /// A network that predicts classes: samples of a generative model are compared with the data over its features [default: of tables over
+    /// the standardised columns]
+    #[arg(long, value_name = "MODEL", help_heading = "Generative models")]
+    classifier: Option<PathBuf>,
+
+    /// Samples to draw [default: as many as there are data, at most 5,000]
+    #[arg(long, value_name = "N", help_heading = "Generative models")]
+    samples: Option<usize>,
+
+    /// Steps of the draw from noise to data
+    #[arg(long, value_name = "N", help_heading = "Generative models")]
+    steps: Option<usize>,
+
+    /// Strength of the guidance of the draw
+    #[arg(long, value_name = "X", help_heading = "Generative models")]
+    guidance: Option<f64>,
+
+    /// Where samples are drawn: cpu or gpu
+    #[arg(long, value_name = "NAME", help_heading = "Generative models")]
+    device: Option<String>,
 
     /// Evaluate the ranking of items instead of the error of ratings; the default for models of
     /// clicks, plays and purchases
@@ -141,6 +165,14 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         name: Some(args.model.display().to_string()),
         against: args.against,
         train: args.train,
+        distances: DistancesRequest {
+            classifier: args.classifier,
+            samples: args.samples,
+            steps: args.steps,
+            guidance: args.guidance,
+            device: args.device,
+            seed: DistancesRequest::default().seed,
+        },
         ranking: ranks.then_some(ranking),
     };
     let found = context.reading(|remarks| crate::app().evaluate(&fitted, &request, remarks))?;
@@ -169,7 +201,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             let exact = found.further.iter().any(|other| other.interval.method.is_exact());
             let also = if exact { ", of shares exact" } else { "" };
             context.say(format_args!("on {n} {}; interval by bootstrap{also}", found.units))?;
-            found.clusters.as_ref().map_or(Ok(()), |found| clusters::show(found, context))
+            found.clusters.as_ref().map_or(Ok(()), |found| clusters::show(found, context))?;
+            found.distances.as_ref().map_or(Ok(()), |found| distances::show(found, context))
         }
+        Evaluation::Distances(found) => distances::show(found, context),
     }
 }

@@ -26,7 +26,7 @@ struct BackpropArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_values_t = BackpropRequest::default().target)]
     target: Vec<f64>,
 
-    /// Activation function of the hidden layers: identity, sigmoid, tanh, relu, gelu or step
+    /// Activation function of the hidden layers: identity, sigmoid, tanh, relu, gelu, silu or step
     #[arg(long, value_name = "NAME", default_value = "tanh")]
     activation: String,
 
@@ -52,7 +52,7 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<BackpropArgs>(matches)?;
     let picture = Picture::new(&args.output, args.force, [])?;
-    let known = "must be identity, sigmoid, tanh, relu, gelu or step";
+    let known = "must be identity, sigmoid, tanh, relu, gelu, silu or step";
     let activation: Activation = serde_json::from_value(json!(args.activation))
         .map_err(|_| Error::parameter("activation", &args.activation, known))?;
     let request = BackpropRequest {

@@ -3,7 +3,9 @@
 mod backprop;
 mod bias_variance;
 mod fairness;
+mod generate;
 mod learning_rate;
+mod minmax;
 mod optimize;
 mod recovery;
 mod tradeoff;
@@ -11,6 +13,7 @@ mod tradeoff;
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
 use crate::outputs::{FilePlan, ForceArg};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgMatches, Command};
 use gradus_app::lab::Drawn;
 use gradus_file::output::{FileKind, Output};
@@ -22,9 +25,11 @@ const LABS: &[Entry] = &[
     (backprop::command, backprop::run),
     (bias_variance::command, bias_variance::run),
     (learning_rate::command, learning_rate::run),
+    (minmax::command, minmax::run),
     (recovery::command, recovery::run),
     (tradeoff::command, tradeoff::run),
     (fairness::command, fairness::run),
+    (generate::command, generate::run),
 ];
 
 pub fn command() -> Command {
@@ -80,4 +85,27 @@ impl Picture {
         let text = if self.is_svg { drawn.svg() } else { drawn.page().to_html() };
         Ok(self.output.write(|file| file.write_all(text.as_bytes()))?)
     }
+}
+
+/// The values that an option takes, with their help.
+fn values<T, const N: usize>(all: [(T, &'static str, &'static str); N]) -> PossibleValuesParser {
+    PossibleValuesParser::new(all.map(|(_, name, about)| PossibleValue::new(name).help(about)))
+}
+
+/// The value of a name; the parser lets no other through.
+fn value<T: Copy, const N: usize>(
+    all: [(T, &'static str, &'static str); N],
+    name: &str,
+) -> Outcome<T> {
+    let found = all.into_iter().find(|(_, known, _)| *known == name);
+    found.map(|(value, ..)| value).ok_or_else(|| Failure::Usage(format!("unknown name `{name}`")))
+}
+
+/// `-1.2,1`: a point of two coordinates.
+fn point(text: &str) -> Outcome<[f64; 2]> {
+    let wrong =
+        || Failure::Usage(format!("--start {text}: must be two finite numbers, as in -1.2,1"));
+    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
+    let read = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
+    Ok([read(x).ok_or_else(wrong)?, read(y).ok_or_else(wrong)?])
 }

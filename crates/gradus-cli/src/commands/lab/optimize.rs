@@ -1,10 +1,9 @@
 //! `gradus lab optimize --surface rosenbrock --optimizer gd,adam,lbfgs -o paths.svg`
 
-use super::Picture;
-use crate::output::{Context, Failure, Outcome, Table};
+use super::{Picture, point, value, values};
+use crate::output::{Context, Outcome, Table};
 use crate::outputs::{self, ForceArg};
 use crate::parameters::arguments;
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgMatches, Args, Command};
 use gradus_app::lab::optimize::{
     Method, OptimizeRequest, OptimizerRun, SurfaceName, place, shown_rate,
@@ -61,20 +60,6 @@ pub fn command() -> Command {
     .after_help(outputs::RULE)
 }
 
-/// The values that an option takes, with their help.
-fn values<T, const N: usize>(all: [(T, &'static str, &'static str); N]) -> PossibleValuesParser {
-    PossibleValuesParser::new(all.map(|(_, name, about)| PossibleValue::new(name).help(about)))
-}
-
-/// The value of a name; the parser lets no other through.
-fn value<T: Copy, const N: usize>(
-    all: [(T, &'static str, &'static str); N],
-    name: &str,
-) -> Outcome<T> {
-    let found = all.into_iter().find(|(_, known, _)| *known == name);
-    found.map(|(value, ..)| value).ok_or_else(|| Failure::Usage(format!("unknown name `{name}`")))
-}
-
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<OptimizeArgs>(matches)?;
     let picture = Picture::new(&args.output, args.force, [])?;
@@ -99,15 +84,6 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     context.remark(format_args!("\n{name}: {formula}. {}", answer.about()));
     context.remark(format_args!("wrote {}", args.output.display()));
     Ok(())
-}
-
-/// `-1.2,1`: a point of two coordinates.
-fn point(text: &str) -> Outcome<[f64; 2]> {
-    let wrong =
-        || Failure::Usage(format!("--start {text}: must be two finite numbers, as in -1.2,1"));
-    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
-    let read = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
-    Ok([read(x).ok_or_else(wrong)?, read(y).ok_or_else(wrong)?])
 }
 
 fn table(runs: &[OptimizerRun]) -> Table {

@@ -78,6 +78,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         Some(("regression", matches)) => samples::regression(matches, context),
         Some(("blobs", matches)) => samples::blobs(matches, context),
         Some(("sequences", matches)) => sequences::run(matches, context),
+        Some((name @ ("moons" | "rings" | "mixture"), matches)) => {
+            samples::plane(name, matches, context)
+        }
         _ => Err(Failure::Usage("make: no kind of data; see `gradus make --help`".into())),
     }
 }

@@ -6,7 +6,7 @@ use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command, ValueEnum};
 use gradus_app::make::{MakeData, MakeRequest};
-use gradus_data::make::{BlobsSpec, RegressionSpec, TargetKind};
+use gradus_data::make::{BlobsSpec, PlaneFigure, PlaneSpec, RegressionSpec, TargetKind};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -105,7 +105,24 @@ struct BlobsArgs {
     weights: Vec<f64>,
 }
 
-pub(super) fn commands() -> [Command; 2] {
+#[derive(Args)]
+struct PlaneArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Number of rings or clouds [default: 2 rings, 8 clouds; moons are 2]
+    #[arg(long, value_name = "N")]
+    parts: Option<usize>,
+
+    /// Standard deviation of the points around the figure [default: 0.1, of a mixture 0.05]
+    #[arg(long, value_name = "X")]
+    noise: Option<f64>,
+}
+
+pub(super) fn commands() -> [Command; 5] {
+    let plane = |name: &'static str, about: &'static str| {
+        PlaneArgs::augment_args(Command::new(name).about(about)).after_help(outputs::RULE)
+    };
     [
         RegressionArgs::augment_args(Command::new("regression").about(
             "A table of features x1, x2, … and a target y that depends on them linearly, with noise",
@@ -115,6 +132,9 @@ pub(super) fn commands() -> [Command; 2] {
             "A table of features x1, x2, … and a class y: Gaussian clouds around random centres",
         ))
         .after_help(outputs::RULE),
+        plane("moons", "Points x1, x2 near two half circles, and the class y: which of the two"),
+        plane("rings", "Points x1, x2 near circles around 0, and the class y: which of them"),
+        plane("mixture", "Points x1, x2 of Gaussian clouds on a circle, and the class y: which of them"),
     ]
 }
 
@@ -146,5 +166,17 @@ pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
         ..BlobsSpec::new(args.table.samples, args.features, args.centers)
     };
     let request = MakeRequest { data: MakeData::Blobs(spec), seed: args.table.seed };
+    make(&request, &args.table.destination()?, context)
+}
+
+pub(super) fn plane(name: &str, matches: &ArgMatches, context: Context) -> Outcome {
+    let args = arguments::<PlaneArgs>(matches)?;
+    let figure = match name {
+        "rings" => PlaneFigure::Rings,
+        "mixture" => PlaneFigure::Mixture,
+        _ => PlaneFigure::Moons,
+    };
+    let spec = PlaneSpec::new(figure, args.table.samples).n_parts(args.parts).noise(args.noise);
+    let request = MakeRequest { data: MakeData::Plane(spec), seed: args.table.seed };
     make(&request, &args.table.destination()?, context)
 }
