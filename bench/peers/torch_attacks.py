@@ -16,7 +16,7 @@ import torchattacks
 from torch import nn
 
 #: Images that are attacked together.
-BLOCK = 250
+BLOCK = 100
 
 
 class Network(nn.Module):

@@ -148,7 +148,10 @@ def robustness(
         raise ValueError(f"y must have one dimension, it has the shape {y.shape}")
     if native is not None:
         if classes is None:
-            raise ValueError(f"model: {type(model).__name__} does not predict classes; attacks need classes")
+            raise ValueError(
+                f"model: {type(model).__name__} does not predict classes; attacks need classes (on the command line "
+                "`gradus audit robustness` tells how far predicted numbers move)"
+            )
         features, _, _ = model._features(X, reset=False)
         n, d = X.shape
     else:

@@ -245,8 +245,8 @@ fn thresholds_go_around_any_model_and_its_file_holds_both() {
             let loaded = registry.from_bytes(fitted.to_bytes().unwrap()).unwrap();
             let samples = fitted.samples(&test).unwrap();
             let decided = fitted.classes(samples.features()).unwrap();
-            let again = loaded.predictor().unwrap().classes(samples.features()).unwrap();
-            assert_eq!(decided, again);
+            let of_file = loaded.predictor().unwrap().classes(samples.features()).unwrap();
+            assert_eq!(decided, of_file);
             assert_eq!(loaded.to_bytes().unwrap(), fitted.to_bytes().unwrap());
             // Without a registry nobody can read the model inside: an error that says so, and no decision.
             let error = again(&fitted).classes(samples.features()).unwrap_err().to_string();

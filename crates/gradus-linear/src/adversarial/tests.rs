@@ -70,7 +70,7 @@ fn worst(
     }
     let candidates = candidates(norm, eps, unit, &towards);
     let (mut sum, mut total) = (0.0, 0.0);
-    for row in 0..samples.len() {
+    for (row, &class) in codes.iter().enumerate() {
         let most = candidates
             .iter()
             .map(|by| {
@@ -79,7 +79,7 @@ fn worst(
                     b + w.iter().zip(&moved).map(|(w, x)| w * x).sum::<f64>()
                 };
                 let scores: Vec<f64> = w.rows().zip(b).map(score).collect();
-                loss(&scores, codes[row] as usize)
+                loss(&scores, class as usize)
             })
             .fold(f64::NEG_INFINITY, f64::max);
         sum += weight(row) * most;

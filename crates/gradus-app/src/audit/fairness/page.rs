@@ -232,9 +232,9 @@ fn frontiers(section: Section, found: &[&Mitigation]) -> Section {
             .series("the model", [(one.difference, one.accuracy)])
             .markers()
     };
-    found.chunks(2).fold(section, |section, pair| match pair {
-        &[a, b] => section.columns(|s| s.chart(chart(a)), |s| s.chart(chart(b))),
-        &[a] => section.columns(|s| s.chart(chart(a)), |s| s),
+    found.chunks(2).fold(section, |section, pair| match *pair {
+        [a, b] => section.columns(|s| s.chart(chart(a)), |s| s.chart(chart(b))),
+        [a] => section.columns(|s| s.chart(chart(a)), |s| s),
         _ => section,
     })
 }
