@@ -67,41 +67,6 @@ impl Nearest {
     }
 }
 
-/// The result of [`Centres::highest_of_first`]: some values for each sample.
-#[derive(Clone, Debug, Default)]
-pub struct Highest {
-    few: usize,
-    scores: Vec<f32>,
-    at: Vec<u32>,
-}
-
-impl Highest {
-    /// Room for the `few` highest scores of each of `n` samples.
-    pub fn new(n: usize, few: usize) -> Self {
-        Self { few, scores: vec![0.0; n * few], at: vec![0; n * few] }
-    }
-
-    /// The highest scores of a sample, the highest first, and the centres that have them; −∞ where there are fewer centres.
-    pub fn of(&self, place: usize) -> (&[f32], &[u32]) {
-        let range = place * self.few..(place + 1) * self.few;
-        (&self.scores[range.clone()], &self.at[range])
-    }
-
-    /// Puts a score that is above the last one in its place, and returns the last one then.
-    #[inline]
-    fn insert(&mut self, place: usize, score: f32, centre: u32) -> f32 {
-        let range = place * self.few..(place + 1) * self.few;
-        let (scores, at) = (&mut self.scores[range.clone()], &mut self.at[range]);
-        let mut to = scores.len() - 1;
-        while to > 0 && scores[to - 1] < score {
-            (scores[to], at[to]) = (scores[to - 1], at[to - 1]);
-            to -= 1;
-        }
-        (scores[to], at[to]) = (score, centre);
-        scores[scores.len() - 1]
-    }
-}
-
 impl Centres {
     /// Packs centres, row after row of `d` values.
     ///
@@ -162,18 +127,6 @@ impl Centres {
     /// As [`nearest`](Self::nearest).
     pub fn nearest_of_first(&self, some: usize, samples: &[f32], to: &mut Nearest) {
         self.level.dispatch(Search { centres: self, some: self.whole(some), samples, to });
-    }
-
-    /// Finds the highest scores among the first `some` centres, rounded up to [`whole`](Self::whole) of them.
-    ///
-    /// # Shapes
-    /// `block` holds one block of [`Level::samples_at_once`] samples, feature after feature; `to` has room for as many.
-    /// Panics on other lengths.
-    pub fn highest_of_first(&self, some: usize, block: &[f32], to: &mut Highest) {
-        let (width, _) = self.level.dispatch(Width);
-        assert_eq!(block.len(), width * self.d, "a block of samples");
-        assert!(to.few > 0 && to.scores.len() == width * to.few, "room for each sample");
-        self.level.dispatch(Several { centres: self, some: self.whole(some), block, to });
     }
 
     /// How many centres are compared where `some` are asked for: whole tiles, all at most.
@@ -278,75 +231,6 @@ impl Search<'_> {
                 lanes.store(&mut to.best[first..], best[v]);
                 lanes.store(&mut to.at[first..], at[v]);
                 lanes.store(&mut to.second[first..], second[v]);
-            }
-        }
-    }
-}
-
-struct Several<'a> {
-    centres: &'a Centres,
-    some: usize,
-    block: &'a [f32],
-    to: &'a mut Highest,
-}
-
-impl Kernel for Several<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        match L::TILE_ROWS {
-            8 => self.list::<L, 8>(lanes),
-            _ => self.list::<L, 4>(lanes),
-        }
-    }
-}
-
-/// The most samples in a block, over all levels.
-const WIDEST: usize = VECTORS * 16;
-
-impl Several<'_> {
-    #[inline(always)]
-    fn list<L: Lanes, const R: usize>(self, lanes: L) {
-        let Several { centres, some, block, to } = self;
-        let (d, width) = (centres.d, VECTORS * L::N);
-        to.scores.fill(f32::NEG_INFINITY);
-        to.at.fill(0);
-        if d == 0 {
-            return;
-        }
-        // The last of the scores listed of each sample, and the highest of a tile: few tiles have one that is to be listed.
-        let mut least = [f32::NEG_INFINITY; WIDEST];
-        let mut highest = [f32::NEG_INFINITY; WIDEST];
-        let mut all = [[0.0f32; WIDEST]; R];
-        let tiles = centres.packed.chunks_exact(R * d).zip(centres.start.chunks_exact(R));
-        for (number, (packed, start)) in tiles.take(some.div_ceil(R)).enumerate() {
-            let scores = tile::<L, R>(lanes, block, packed, start);
-            for v in 0..VECTORS {
-                let mut most = scores[0][v];
-                for r in 1..R {
-                    most = lanes.max(most, scores[r][v]);
-                }
-                lanes.store(&mut highest[v * L::N..], most);
-            }
-            let pairs = highest[..width].iter().zip(&least[..width]);
-            if !pairs.fold(false, |any, (highest, least)| any | (highest > least)) {
-                continue;
-            }
-            for r in 0..R {
-                for v in 0..VECTORS {
-                    lanes.store(&mut all[r][v * L::N..], scores[r][v]);
-                }
-            }
-            for place in 0..width {
-                if highest[place] > least[place] {
-                    for (r, scores) in all.iter().enumerate() {
-                        if scores[place] > least[place] {
-                            let centre = (number * R + r) as u32;
-                            least[place] = to.insert(place, scores[place], centre);
-                        }
-                    }
-                }
             }
         }
     }
@@ -504,32 +388,6 @@ mod tests {
                     (&b.best, &b.at, &b.second),
                     "{level} {some}"
                 );
-            }
-        }
-    }
-
-    #[test]
-    fn the_highest_scores_are_listed_in_order() {
-        for level in Level::available() {
-            let (width, d, k) = (level.samples_at_once(), 5, 37);
-            let (x, c) = (numbers(width * d, 8), numbers(k * d, 9));
-            let centres = Centres::new(level, d, &c);
-            let mut all = vec![0.0; width * k];
-            centres.scores(&x, &mut all);
-            for (some, few) in [(37, 6), (16, 6), (8, 1), (4, 50)] {
-                let whole = centres.whole(some);
-                let mut found = Highest::new(width, few);
-                centres.highest_of_first(some, &x, &mut found);
-                for place in 0..width {
-                    let score = |at: u32| all[at as usize * width + place];
-                    let mut order: Vec<u32> = (0..whole as u32).collect();
-                    order.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
-                    let (scores, at) = found.of(place);
-                    let n = few.min(whole);
-                    assert_eq!(at[..n], order[..n], "{level} {some} {few}");
-                    assert!(scores[..n].iter().zip(at).all(|(found, &at)| *found == score(at)));
-                    assert!(scores[n..].iter().all(|score| *score == f32::NEG_INFINITY));
-                }
             }
         }
     }

@@ -179,14 +179,6 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Writes a dense sample in single precision.
-    pub(super) fn single(&self, row: usize, to: &mut [f32]) {
-        let Rows::Dense(x) = &self.rows else { return };
-        for ((to, x), mean) in to.iter_mut().zip(x.row(row)).zip(&self.mean) {
-            *to = ((x - mean) * self.unit) as f32;
-        }
-    }
-
     /// Copies a sample.
     pub(super) fn row(&self, row: usize, to: &mut [f64]) {
         match &self.rows {

@@ -7,8 +7,6 @@
 //! centres moved, so that it can only be nearest now if it moved by `lower − upper` or more. Centres are packed in the order
 //! of how far they moved, the farthest first, and a sample is compared with as many of the first as moved so far.
 
-mod near;
-
 use super::data::{Data, Rows};
 use gradus_base::parallel;
 use gradus_kernel::nearest::{Centres, Nearest};
@@ -43,8 +41,6 @@ pub(super) struct Prepared<'a> {
     places: Vec<u32>,
     /// Half the distance of each centre to the nearest other, in the unit of single precision, rounded down.
     apart: Vec<f32>,
-    /// The centres once more, for samples that are compared with few of them.
-    listed: Option<near::Listed>,
 }
 
 enum Scores {
@@ -66,16 +62,13 @@ pub(super) struct Assignment {
     pub(super) upper: Vec<f32>,
     /// No more than the distance to any other.
     pub(super) lower: Vec<f32>,
-    /// The centres near each sample, where there are many.
-    lists: near::Lists,
 }
 
 impl Assignment {
     /// Makes an assignment without bounds.
     pub(super) fn unknown(labels: Vec<u32>) -> Self {
         let n = labels.len();
-        let (upper, lower) = (vec![f32::INFINITY; n], vec![0.0; n]);
-        Self { labels, upper, lower, lists: near::Lists::default() }
+        Self { labels, upper: vec![f32::INFINITY; n], lower: vec![0.0; n] }
     }
 }
 
@@ -172,8 +165,7 @@ impl<'a> Prepared<'a> {
             }
         };
         let apart = Vec::new();
-        let listed = moves.and_then(|_| near::Listed::new(data, (k, d), &single, &order));
-        let mut prepared = Self { centres, k, d, squares, scores, order, places, apart, listed };
+        let mut prepared = Self { centres, k, d, squares, scores, order, places, apart };
         let apart = prepared.halves_apart(data, &single);
         prepared.apart = prepared.places.iter().map(|&place| apart[place as usize]).collect();
         prepared
@@ -301,12 +293,9 @@ impl<'a> Prepared<'a> {
         assignment: &mut Assignment,
         moves: Option<&Moves>,
     ) -> Vec<Change> {
-        if let (Some(moves), Some(of)) = (moves, near::of(self)) {
-            return near::assign(self, of, data, assignment, moves);
-        }
         let width = data.level.samples_at_once();
         let chunk = BLOCKS * width;
-        let Assignment { labels, upper, lower, .. } = assignment;
+        let Assignment { labels, upper, lower } = assignment;
         let pieces =
             labels.chunks_mut(chunk).zip(upper.chunks_mut(chunk)).zip(lower.chunks_mut(chunk));
         let changes = parallel::map_with(
@@ -359,8 +348,11 @@ impl<'a> Prepared<'a> {
                         continue;
                     }
                 }
-                // Those that moved by half of what is left, so that the bound lasts for some iterations.
-                let some = moves.farther(0.5 * (before - upper[at]).max(0.0));
+                // Those that moved by half of what is left, so that the bound lasts for some iterations; where these are
+                // most centres, as after the first iteration, those that moved by nearly all of it.
+                let gap = (before - upper[at]).max(0.0);
+                let half = moves.farther(0.5 * gap);
+                let some = if 2 * half < self.k { half } else { moves.farther(0.9 * gap) };
                 if by_moves && 2 * some < self.k {
                     (pending.some, pending.rest) = (some as u32, before);
                     pending.own.above = upper[at];

@@ -136,10 +136,10 @@ fn it_is_plain_lloyd() {
     }
 }
 
-/// Many centres in many dimensions: samples are compared with lists of the centres near them. Without clusters, and with
+/// Many centres in many dimensions: samples are compared with the centres that moved far alone. Without clusters, and with
 /// clusters that no start is in, whose samples go from centre to centre for many iterations.
 #[test]
-fn lists_of_near_centres_give_what_all_centres_give() {
+fn the_centres_that_moved_far_give_what_all_centres_give() {
     for (x, k) in [(normal(2500, 90, 3), 100), (blobs(2500, 60, 300, 1.5, 4), 140)] {
         let start = Dense::from_fn(k, x.n_cols(), |at, column| x[(at, column)]);
         let samples = unlabelled(&x);
