@@ -109,7 +109,7 @@ pub enum Evaluation {
     Classes(ClassesAnswer),
     /// The loss at each unit of the data; of a generative model also how far its samples are from it.
     Units(UnitsAnswer),
-    /// How far samples are from the data, of a generative model without a density.
+    /// How far samples are from the data, of a generative model without a density, or by a classifier.
     Distances(DistancesAnswer),
     /// How well vectors of words agree with people, or complete analogies.
     Words(WordsAnswer),
@@ -143,8 +143,9 @@ impl App {
         if !request.distances.is_default() && !is_generator {
             return Err(fitted.unsupported(Capability::Generate));
         }
-        if is_generator && fitted.model.density().is_none() && fitted.model.transformer().is_none()
-        {
+        // A comparison by a classifier is asked for alone: bounds of many images take their time.
+        let without_loss = fitted.model.density().is_none() && fitted.model.transformer().is_none();
+        if is_generator && (without_loss || request.distances.classifier.is_some()) {
             let found = distances::evaluate(self, fitted, request, None, remarks)?;
             return found.map(Evaluation::Distances).ok_or_else(distances::nameless);
         }

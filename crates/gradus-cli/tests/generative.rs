@@ -146,7 +146,7 @@ fn classes_are_learned_drawn_and_compared_by_a_classifier() {
     assert!(found["distances"]["frechet"].as_f64().unwrap() < 1.0, "{found}");
     folder.out("fit mlp m.csv --target y --hidden 16 --max-iter 30 -o k.gradus");
     let found = folder.json("evaluate d.gradus test.csv --classifier k.gradus --samples 200");
-    let distances = &found["distances"];
+    let distances = &found;
     assert_eq!(distances["features"], "features of k.gradus");
     assert_eq!(
         (distances["samples"].as_u64(), distances["n_features"].as_u64()),

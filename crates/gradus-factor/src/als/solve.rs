@@ -186,11 +186,14 @@ impl<'a> Solver<'a> {
             Entity::Item => (&self.items, self.users.rows, self.plan.rule.of_items(), &state.items),
         };
         let (method, level, residuals) = (self.plan.method, self.level, of == Entity::User);
-        let (Some(prior), Some(map)) = (&self.priors[of as usize], &state.maps[of as usize]) else {
+        let map = state.maps[of as usize].as_ref();
+        // Where every column is left out the prior means are 0, as without features.
+        let prior = self.priors[of as usize].as_ref().filter(|prior| !prior.strength.is_infinite());
+        let (Some(prior), Some(map)) = (prior, map) else {
             let centre = None;
             let half = Half { side, fixed, mean, rule, centre, method, start, residuals, level };
             let (rows, sums) = half.solve(watch, share)?;
-            return Some((rows, None, sums));
+            return Some((rows, map.cloned(), sums));
         };
         let rows = Rated { side, rule, mean };
         let other = OtherSide { fixed, counts: other, everywhere: None };

@@ -9,7 +9,7 @@ use crate::vectors::Vectors;
 use gradus_base::parallel;
 use gradus_core::iterate::Watch;
 use gradus_data::{Csr, Features};
-use gradus_kernel::linalg::{cholesky, cholesky_solve, symmetric_eigen};
+use gradus_kernel::linalg::{add_gram, cholesky, cholesky_solve, symmetric_eigen};
 use gradus_kernel::{Level, Totals};
 
 /// Features of the smallest columns, up to this many, are solved together; those of larger columns, whose words
@@ -237,22 +237,26 @@ impl<'a> Prior<'a> {
         let &OtherSide { fixed, counts, everywhere } = other;
         let k = fixed.factors.k();
         let parts = parallel::map(parallel::blocks(fixed.bias.len(), 4096), |rows| {
-            let (mut sums, mut weight) = (vec![0.0; k * k], 0.0);
+            let (mut weighted, mut weight) = (Vec::with_capacity(rows.len() * k), 0.0);
             for row in rows {
                 let n = counts.range(row).len() as f64;
-                let factors = &fixed.factors.row(row)[..k];
-                for (sums, &x) in sums.chunks_exact_mut(k).zip(factors) {
-                    let x = n * f64::from(x);
-                    sums.iter_mut().zip(factors).for_each(|(sum, &y)| *sum += x * f64::from(y));
-                }
+                let root = n.sqrt();
+                weighted.extend(fixed.factors.row(row)[..k].iter().map(|&x| root * f64::from(x)));
                 weight += n;
             }
+            let mut sums = vec![0.0; k * k];
+            add_gram(k, weighted.len() / k.max(1), &weighted, &mut sums);
             (sums, weight)
         });
         let (mut moments, mut weight) = (vec![0.0; k * k], 0.0);
         for (sums, n) in parts {
             moments.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
             weight += n;
+        }
+        for row in 0..k {
+            for column in 0..row {
+                moments[column * k + row] = moments[row * k + column];
+            }
         }
         moments.iter_mut().for_each(|x| *x /= weight.max(1.0));
         // The pairs that were not observed are the same for all rows; the axes are those of a row of the

@@ -67,6 +67,11 @@ impl Strength {
         Self { columns, column, typical: [typical.0, typical.1], rows }
     }
 
+    /// Whether every column is left out, so that the map stays 0.
+    pub(crate) fn is_infinite(&self) -> bool {
+        self.columns.iter().flatten().all(|rows| rows.is_infinite())
+    }
+
     /// Sets the penalty of the rows for each feature.
     pub(super) fn with_rows(self, rows: Vec<f64>) -> Self {
         Self { rows, ..self }

@@ -156,6 +156,24 @@ fn features_of_noise_do_no_harm() {
 }
 
 #[test]
+fn sides_of_which_every_column_is_left_out_are_fitted_as_without_features() {
+    let (planted, _) = planted((400, 200, 30), 3, false, 1);
+    let data = planted.with(&Entity::ALL);
+    let (plain, fitted) = (fit(&planted.ratings), fit(&data));
+    let strengths = fitted.report.chosen.iter().filter(|c| c.parameter == "feature_regularization");
+    // A value of 0 says that no column is left.
+    assert_eq!(strengths.map(|choice| choice.value).collect::<Vec<_>>(), [0.0, 0.0]);
+    let last = |fitted: &Fitted<Als>| fitted.report.trace.last().unwrap().objective;
+    assert!((last(&fitted) - last(&plain)).abs() <= 1e-4 * last(&plain));
+    // The maps are 0, and there: someone is described as by any model of features.
+    let features = planted.users.row(3);
+    let described = Recipient::Described { features: &features, rated: None };
+    assert_eq!(fitted.top(&described, 5, &Filter::default()).unwrap().len(), 5);
+    let (bias, factors) = fitted.feature_coefficients(Entity::User, 0).unwrap();
+    assert!(bias == 0.0 && factors.iter().all(|&x| x == 0.0), "{bias} {factors:?}");
+}
+
+#[test]
 fn rows_with_ratings_lose_nothing() {
     let (planted, _) = planted((400, 200, 30), 3, true, 3);
     let error = |of: &[Entity]| {
