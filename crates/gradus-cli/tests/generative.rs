@@ -60,7 +60,7 @@ fn images_are_learned_scored_drawn_and_completed() {
         ("sample p.gradus --class 3", "class"),
         ("sample p.gradus --keep 0.5", "--complete"),
         ("sample p.gradus --complete bars.npy --keep 1.5", "keep"),
-        ("sample p.gradus --complete t.csv", "t.csv"),
+        ("sample p.gradus --complete t.csv", "expected 30"),
         ("sample p.gradus --temperature -1", "temperature"),
         ("sample p.gradus -o s.svg", ".png"),
         ("sample p.gradus -n 0 -o s.png", "no images"),
