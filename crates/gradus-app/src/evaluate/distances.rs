@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How samples are drawn and compared with the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DistancesRequest {
     /// A network that predicts classes, over whose features the distances are: its file. Left out, tables are compared by their
@@ -29,12 +29,6 @@ pub struct DistancesRequest {
     pub device: Option<String>,
     /// The seed of the draw.
     pub seed: u64,
-}
-
-impl Default for DistancesRequest {
-    fn default() -> Self {
-        Self { classifier: None, samples: None, steps: None, guidance: None, device: None, seed: 0 }
-    }
 }
 
 impl DistancesRequest {

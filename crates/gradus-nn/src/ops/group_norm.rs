@@ -157,13 +157,12 @@ impl CpuOp<3> for GroupNorm {
             };
             let (first, second) = (with_weight(plain), with_weight(products));
             // In three vectors: what is multiplied by x, by the gradient, and added.
-            let (mut slope, mut factor, mut added) = (vec![0.0; d], vec![0.0; d], vec![0.0; d]);
-            for c in 0..d {
-                let inverse = inverses[c];
-                slope[c] = -inverse * inverse * inverse * second[c];
-                factor[c] = w[c] * inverse;
-                added[c] = -inverse * first[c] - slope[c] * means[c];
-            }
+            let slope: Vec<f32> =
+                inverses.iter().zip(&second).map(|(i, second)| -i * i * i * second).collect();
+            let factor: Vec<f32> = w.iter().zip(inverses).map(|(w, i)| w * i).collect();
+            let added = inverses.iter().zip(&first).zip(slope.iter().zip(means));
+            let added: Vec<f32> =
+                added.map(|((i, first), (slope, mean))| -i * first - slope * mean).collect();
             kernel::combine_rows(given, &slope, &factor, &added, to);
             products.iter_mut().zip(inverses).for_each(|(sum, inverse)| *sum *= inverse);
             sums
