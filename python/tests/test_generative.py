@@ -18,7 +18,7 @@ def bars(n=200):
 
 def test_pixelcnn_of_images():
     images = bars()
-    model = PixelCnn(channels=8, depth=2, first_kernel=3, max_iter=120, learning_rate=0.01, random_state=0).fit(images)
+    model = PixelCnn(channels=8, depth=2, max_iter=80, learning_rate=0.01, random_state=0).fit(images)
     logs = model.score_samples(images)
     # The entropy of five equal bars is log 5.
     assert logs.shape == (200,) and 1.5 < -logs.mean() < 3.0
