@@ -133,15 +133,15 @@ impl App {
                 "option `against` compares models that predict: {unable}"
             )));
         }
+        let is_generator = distances::is_generator(fitted);
+        if !request.distances.is_default() && !is_generator {
+            return Err(fitted.unsupported(Capability::Generate));
+        }
         if traits.can(Capability::Embed) {
             return words::evaluate(fitted.embedding()?, &request.data).map(Evaluation::Words);
         }
         if traits.predicts() {
             return samples::evaluate(self, fitted, request, remarks);
-        }
-        let is_generator = distances::is_generator(fitted);
-        if !request.distances.is_default() && !is_generator {
-            return Err(fitted.unsupported(Capability::Generate));
         }
         // A comparison by a classifier is asked for alone: bounds of many images take their time.
         let without_loss = fitted.model.density().is_none() && fitted.model.transformer().is_none();

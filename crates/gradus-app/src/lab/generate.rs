@@ -134,6 +134,8 @@ struct RunPictures {
     flow: Vec<(f64, Vec<[f64; 2]>)>,
 }
 
+/// The standard deviation of points around the figure.
+const NOISE: f64 = 0.1;
 /// Samples that are judged.
 const JUDGED: usize = 2000;
 /// Points not learned from.
@@ -164,9 +166,11 @@ impl GenerateRequest {
     /// If an option is outside its range.
     pub fn run(&self) -> Result<GenerateAnswer> {
         self.check()?;
-        let spec = PlaneSpec::new(self.data, self.samples);
+        // Small networks can tell clouds of this width apart within a minute.
+        let spec = PlaneSpec::new(self.data, self.samples).noise(Some(NOISE));
         let points = spec.make(self.seed)?.points;
-        let fresh = PlaneSpec::new(self.data, FRESH).make(self.seed.wrapping_add(1))?.points;
+        let fresh =
+            PlaneSpec { n_samples: FRESH, ..spec.clone() }.make(self.seed.wrapping_add(1))?.points;
         let data = Samples::unlabelled(points.clone())?;
         let fresh = Samples::unlabelled(fresh)?;
         let mut runs = Vec::new();
@@ -193,28 +197,28 @@ impl GenerateRequest {
         Ok(match maker {
             Maker::Pixelcnn => {
                 let params =
-                    PixelCnn::new().hidden(vec![64, 64]).max_iter(self.epochs(60)).seed(seed);
+                    PixelCnn::new().hidden(vec![64, 64]).max_iter(self.epochs(120)).seed(seed);
                 let Fitted { model, report, .. } = params.fit(data)?;
                 judge(&report, &model, Some(&model))?
             }
             Maker::Vae => {
                 let params = Vae::new().hidden(vec![64, 64]).n_components(2).test_samples(40);
-                let params = params.max_iter(self.epochs(100)).seed(seed);
+                let params = params.max_iter(self.epochs(200)).seed(seed);
                 let Fitted { model, report, .. } = params.fit(data)?;
                 judge(&report, &model, Some(&model))?
             }
             Maker::PlainGan => {
-                let params = gan(seed, self.epochs(150)).gradient_penalty(0.0).average(0.0);
+                let params = gan(seed, self.epochs(450)).gradient_penalty(0.0).average(0.0);
                 let Fitted { model, report, .. } = params.fit(data)?;
                 judge(&report, &model, None)?
             }
             Maker::Gan => {
-                let Fitted { model, report, .. } = gan(seed, self.epochs(150)).fit(data)?;
+                let Fitted { model, report, .. } = gan(seed, self.epochs(450)).fit(data)?;
                 judge(&report, &model, None)?
             }
             Maker::Diffusion => {
                 let params = Diffusion::new().hidden(vec![96, 96, 96]);
-                let params = params.batch_size(128).max_iter(self.epochs(150)).seed(seed);
+                let params = params.batch_size(128).max_iter(self.epochs(200)).seed(seed);
                 let Fitted { model, report, .. } = params.fit(data)?;
                 let mut run = judge(&report, &model, Some(&model))?;
                 run.pictures.flow = flow(&model)?;

@@ -240,16 +240,22 @@ impl Density for DiffusionModel {
         let (denoiser, d) = (self.denoiser(&self.weights), self.inputs.n_features());
         let mut bounds = Vec::with_capacity(rows.len());
         for rows in rows.chunks(ROWS) {
-            let z = self.scaler.apply(Features::from(samples.features()), rows);
-            let classes = match &self.classes {
+            let mut z = self.scaler.apply(Features::from(samples.features()), rows);
+            // Always so many rows: products of fewer may add up in another order.
+            z.resize(ROWS * d, 0.0);
+            let mut classes = match &self.classes {
                 Some((outputs, _)) => classes_of(outputs, samples, rows),
                 None => Vec::new(),
             };
+            if let Some(unknown) = self.network.unknown() {
+                classes.resize(ROWS, unknown);
+            }
             // A sample has noise of its own, whatever stands beside it.
             let stream =
                 |row: usize| Stream::new(0, "nn.diffusion.bound", key_of(&z[row * d..][..d]));
             let levels = self.settings.levels;
-            let found = denoiser.bound(&z, &classes, levels, TERMS, &counts, stream);
+            let mut found = denoiser.bound(&z, &classes, levels, TERMS, &counts, stream);
+            found.truncate(rows.len());
             bounds.extend(found.into_iter().map(|bound| bound + unit));
         }
         Ok(bounds)
