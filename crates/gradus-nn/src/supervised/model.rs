@@ -100,7 +100,8 @@ impl<N: Network> NetworkModel<N> {
         let (d, rows) = (self.scaler.len(), (0..features.n_rows() as u32).collect::<Vec<u32>>());
         let (mut values, mut width) = (Vec::new(), 0);
         // A row of zeros where there are none tells how many features there are.
-        let blocks = if rows.is_empty() { vec![&rows[..]] } else { rows.chunks(ROWS).collect() };
+        let blocks =
+            if rows.is_empty() { vec![&rows[..]] } else { rows.chunks(rows_at_once(d)).collect() };
         for rows in blocks {
             let mut z = self.scaler.apply(features, rows);
             z.resize(rows.len().max(1) * d, 0.0);
