@@ -37,6 +37,10 @@ const BLOCKS: usize = 8;
 /// Words of a block, those that are not kept included.
 const BLOCK_WORDS: usize = 384;
 
+/// Words of a batch, and of a block, where words are made of parts. The words of a batch share most of their n-grams, and are put together
+/// from the rows before it: vectors of batches of thousands of words have learned less from the same text, that of rare words most.
+const COMPOSED: (usize, usize) = (128, 32);
+
 /// A batch changes no row more often than about this many times: blocks do not see each other's changes.
 const MOST_CHANGES: f64 = 160.0;
 
@@ -211,10 +215,13 @@ impl<'a> Trainer<'a> {
             }
             Task::Skipgram | Task::Cbow => (plain, largest * (options.window + 1) as f64),
         };
-        let most =
-            (MOST_CHANGES / as_output.max(as_input)).clamp(1.0, (BLOCKS * BLOCK_WORDS) as f64);
-        // A block of few words is not worth a thread.
-        let n_blocks = (most as usize / 128).clamp(1, BLOCKS);
+        // A block of fewer words is not worth a thread.
+        let (largest_batch, least) = match options.ngrams.max_n {
+            0 => (BLOCKS * BLOCK_WORDS, 128),
+            _ => COMPOSED,
+        };
+        let most = (MOST_CHANGES / as_output.max(as_input)).clamp(1.0, largest_batch as f64);
+        let n_blocks = (most as usize / least).clamp(1, BLOCKS);
         let block_words = (most as usize / n_blocks).max(1);
         let n = (n_blocks * block_words) as f64;
         let parts = [Parts::new(&of_inputs, n), Parts::new(&weights, n * partners)];
