@@ -148,8 +148,6 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 
 /// Refuses flags that are about models of the other kind.
 fn check_flags(matches: &ArgMatches, recommends: bool) -> Outcome {
-    let set =
-        |name: &&str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
     let (flags, about): (&[&str], _) = match recommends {
         true => (&["target", "favourable", "conditional"], "models that predict, not recommenders"),
         false => (
@@ -158,7 +156,8 @@ fn check_flags(matches: &ArgMatches, recommends: bool) -> Outcome {
         ),
     };
     let flags = flags.iter().filter(|name| matches.try_contains_id(name).is_ok());
-    match flags.copied().find(|name| set(&name)) {
+    let given = Some(clap::parser::ValueSource::CommandLine);
+    match flags.copied().find(|name| matches.value_source(name) == given) {
         Some(name) => {
             let flag = name.replace('_', "-");
             Err(Failure::Usage(format!("--{flag} is about {about}")))
