@@ -272,7 +272,7 @@ impl Fit for Gan {
             device,
             warm: warm.map(|warm| (warm.generator.2.clone(), warm.discriminator.2.clone())),
             spread,
-            kept: KEPT[usize::from(!is_table)],
+            kept: KEPT[usize::from(is_table)],
         };
         let options = LoopOptions {
             started: Some(started),

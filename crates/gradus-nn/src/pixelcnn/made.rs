@@ -53,7 +53,14 @@ impl Masked {
 /// The most weights of a layer: a larger one is an error in a file.
 const MOST: usize = 1 << 28;
 /// The least logarithm of a scale, in standard deviations of a feature: a column of few values must not get an infinite density.
-pub(super) const LEAST: f32 = -7.0;
+const LEAST: f32 = -7.0;
+/// The logarithm of a scale where the network says 0. Components that are wide at first stay so for long, with outliers in samples.
+const USUAL: f32 = -1.5;
+
+/// The logarithm of a scale.
+fn log_scale(output: f32) -> f64 {
+    f64::from((output + USUAL).max(LEAST))
+}
 
 impl MadeNetwork {
     /// The layers. Their weights are added to `layout`.
@@ -83,7 +90,7 @@ impl MadeNetwork {
                 let init = if last { Init::fan_in(shape[1]) } else { Init::he(shape[1]) };
                 let weight = layout.add("weight", &shape, init, Role::Decayed);
                 // The components of a mixture have to differ at first.
-                let init = if last { Init::Normal(1.0) } else { Init::Constant(0.0) };
+                let init = if last { Init::Uniform(1.0) } else { Init::Constant(0.0) };
                 let bias = layout.add("bias", &[shape[0]], init, Role::Plain);
                 Masked { weight, bias, degrees: (pair[0].clone(), pair[1].clone()), last }
             })
@@ -119,7 +126,7 @@ impl MadeNetwork {
         let device = found.device();
         let logs = activation::log_softmax(found.clone().narrow(2, 0, k), 2);
         let centres = found.clone().narrow(2, k, k);
-        let scales = found.narrow(2, 2 * k, k).clamp_min(LEAST);
+        let scales = (found.narrow(2, 2 * k, k) + USUAL).clamp_min(LEAST);
         let z = (centres * -1.0 + x.reshape([n, self.inputs, 1])) * (scales.clone() * -1.0).exp();
         // The density of a logistic distribution is even: −|z| − 2 log(1 + exp(−|z|)) does not overflow.
         let z = z.abs();
@@ -152,7 +159,7 @@ impl<'a> Mixture<'a> {
         let total = self.scores.iter().map(|score| of(score).exp()).sum::<f64>().ln();
         let each: Vec<f64> = (0..self.scores.len())
             .map(|at| {
-                let scale = f64::from(self.scales[at].max(LEAST));
+                let scale = log_scale(self.scales[at]);
                 let z = ((x - f64::from(self.centres[at])) * (-scale).exp()).abs();
                 of(&self.scores[at]) - total - scale - z - 2.0 * (-z).exp().ln_1p()
             })
@@ -165,7 +172,7 @@ impl<'a> Mixture<'a> {
     pub fn draw(&self, stream: &mut Stream, temperature: f64) -> f64 {
         let at = super::sample::choose(self.scores, stream, temperature);
         let u = stream.uniform().clamp(1e-12, 1.0 - 1e-12);
-        let scale = f64::from(self.scales[at].max(LEAST)).exp() * temperature;
+        let scale = log_scale(self.scales[at]).exp() * temperature;
         f64::from(self.centres[at]) + scale * (u / (1.0 - u)).ln()
     }
 }

@@ -193,7 +193,7 @@ fn a_density_of_two_columns_integrates_to_1() {
         if at == 0 { 100.0 + 10.0 * (t.cos() + off) } else { t.sin() + off }
     });
     let samples = Samples::unlabelled(x).unwrap();
-    let fitted = PixelCnn::new().hidden(vec![24]).components(5).max_iter(30).fit(&samples).unwrap();
+    let fitted = PixelCnn::new().hidden(vec![24]).components(5).max_iter(80).fit(&samples).unwrap();
     // The whole plane by substitution: x = s u / (1 − u²) for u from −1 to 1, so that tails count as well.
     let n = 300;
     let u = |at: usize| (at as f64 + 0.5) * 2.0 / n as f64 - 1.0;
