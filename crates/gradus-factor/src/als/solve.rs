@@ -188,8 +188,7 @@ impl<'a> Solver<'a> {
         let (method, level, residuals) = (self.plan.method, self.level, of == Entity::User);
         let map = state.maps[of as usize].as_ref();
         // Where every column is left out the prior means are 0, as without features.
-        let prior =
-            self.priors[of as usize].as_ref().filter(|prior| !prior.strength.is_infinite());
+        let prior = self.priors[of as usize].as_ref().filter(|prior| !prior.strength.is_infinite());
         let (Some(prior), Some(map)) = (prior, map) else {
             let centre = None;
             let half = Half { side, fixed, mean, rule, centre, method, start, residuals, level };
