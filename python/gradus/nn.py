@@ -120,7 +120,7 @@ class Mlp(NetworkClassifier):
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
-    patience : int, default 10
+    patience : int, default 20
         Stop when the held-out score has not improved for so many epochs; 0 turns that off. Must be
         an integer from 0 to 1000000.
     restarts : int, default 1
@@ -201,7 +201,7 @@ class Mlp(NetworkClassifier):
         adversarial_steps: int = 7,
         trades: float = 0.0,
         max_iter: int | None = None,
-        patience: int = 10,
+        patience: int = 20,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         refit: bool = True,
@@ -499,7 +499,7 @@ class MlpRegressor(NetworkRegressor):
     max_iter : int or None, default None
         Number of epochs: passes over the data (for each random start). Left out, it is chosen by
         the amount of data. Must be an integer from 1 to 1000000, or left out.
-    patience : int, default 10
+    patience : int, default 20
         Stop when the held-out score has not improved for so many epochs; 0 turns that off. Must be
         an integer from 0 to 1000000.
     restarts : int, default 1
@@ -574,7 +574,7 @@ class MlpRegressor(NetworkRegressor):
         clip_norm: float = 1.0,
         average: float = 0.99,
         max_iter: int | None = None,
-        patience: int = 10,
+        patience: int = 20,
         restarts: int = 1,
         validation_fraction: float = 0.1,
         refit: bool = True,

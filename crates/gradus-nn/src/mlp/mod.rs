@@ -21,14 +21,18 @@ use gradus_core::params::Params;
 use gradus_core::report::Choice;
 use gradus_data::Samples;
 
-/// Steps that a fit should take at least, where the number of epochs is left out; against perturbations, which take longer to learn.
+/// Steps that a fit should take at least, where the number of epochs is left out; of few samples, and against perturbations, which take
+/// longer to learn.
 const STEPS: (usize, usize) = (1_500, 6_000);
 
-/// The fewest and the most epochs of a fit, where their number is left out; against perturbations.
+/// The fewest and the most epochs of a fit, where their number is left out; the same of few samples and against perturbations.
 const EPOCHS: ((usize, usize), (usize, usize)) = ((10, 50), (20, 200));
 
-/// Epochs without a better held-out score after which a fit ends, as scikit-learn's `n_iter_no_change`.
-const PATIENCE: usize = 10;
+/// Fewer samples than these are learned in many short steps: their noise is soon learned by heart.
+const FEW: usize = 1_000;
+
+/// Epochs without a better held-out score after which a fit ends.
+const PATIENCE: usize = 20;
 
 gradus_core::params! { [shared]
     /// Multi-layer perceptron: a network that predicts classes from features.
@@ -194,13 +198,14 @@ fn batch_size(n: usize) -> usize {
 /// and more.
 fn learning_rate(optimizer: OptimizerKind, n: usize, is_adversarial: bool) -> f64 {
     let rate = match n {
-        0..1_000 => 2.5e-3,
-        1_000..10_000 => 5e-3,
+        0..FEW => 5e-4,
+        FEW..10_000 => 5e-3,
         _ => 1e-2,
     };
-    match (optimizer, is_adversarial) {
+    match (optimizer, is_adversarial && n >= FEW) {
         (OptimizerKind::Adam, false) => rate,
         (OptimizerKind::Adam, true) => rate / 5.0,
+        (OptimizerKind::Sgd, false) if n < FEW => 10.0 * rate,
         (OptimizerKind::Sgd, false) => 4.0 * rate,
         (OptimizerKind::Sgd, true) => 2.0 * rate,
     }
@@ -240,7 +245,7 @@ macro_rules! perceptron {
             fn training(&self, n: usize) -> Training {
                 let batch = self.batch_size.unwrap_or_else(|| batch_size(n)).min(n.max(1));
                 let is_adversarial = self.adversary().is_some();
-                let (least, range) = match is_adversarial {
+                let (least, range) = match is_adversarial || n < FEW {
                     false => (STEPS.0, EPOCHS.0),
                     true => (STEPS.1, EPOCHS.1),
                 };
