@@ -204,7 +204,10 @@ fn words_of_ngrams_answer_for_unknown_ones_and_have_the_same_bits_on_any_number_
         let (_, again, other) = fit(threads);
         assert_eq!((bytes(&again), bytes(&other)), (bytes(&skipgram), bytes(&cbow)));
     }
-    assert!(report.trace[4].objective < report.trace[0].objective - 0.1, "{:?}", report.trace);
+    // At random the loss of a word and five negatives is 6 log 2 = 4.16. Words that share n-grams are put together so often that one
+    // epoch learns most of it.
+    let losses: Vec<f64> = report.trace.iter().map(|point| point.objective).collect();
+    assert!(losses[0] < 2.6 && losses[4] < losses[0], "{losses:?}");
     for model in [&skipgram, &cbow] {
         let near = model.similarity("gardeners", "gardening").unwrap();
         let far = model.similarity("gardeners", "tunneling").unwrap();
