@@ -108,7 +108,7 @@ pub enum Evaluation {
     /// The prediction of classes.
     Classes(ClassesAnswer),
     /// The loss at each unit of the data; of a generative model also how far its samples are from it.
-    Units(UnitsAnswer),
+    Units(Box<UnitsAnswer>),
     /// How far samples are from the data, of a generative model without a density, or by a classifier.
     Distances(DistancesAnswer),
     /// How well vectors of words agree with people, or complete analogies.
@@ -150,7 +150,8 @@ impl App {
             return found.map(Evaluation::Distances).ok_or_else(distances::nameless);
         }
         if !traits.can(Capability::Recommend) {
-            return units::evaluate(self, fitted, request, remarks).map(Evaluation::Units);
+            let found = units::evaluate(self, fitted, request, remarks)?;
+            return Ok(Evaluation::Units(Box::new(found)));
         }
         if traits.is_implicit() || request.ranking.is_some() {
             let ranking = ratings::rank(fitted, request, traits.is_implicit(), remarks)?;

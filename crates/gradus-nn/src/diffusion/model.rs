@@ -55,6 +55,9 @@ pub struct DiffusionModel {
     pub(super) progress: Progress,
 }
 
+/// What samples are shown to after each step, with the number of steps that are left.
+type SeenSamples<'a> = &'a mut dyn FnMut(usize, &Dense<f64>);
+
 impl DiffusionModel {
     /// What determines the layers.
     pub fn architecture(&self) -> &DenoiserArchitecture {
@@ -104,7 +107,7 @@ impl DiffusionModel {
         &self,
         request: &Draw<'_>,
         device: &Device,
-        mut seen: Option<&mut dyn FnMut(usize, &Dense<f64>)>,
+        mut seen: Option<SeenSamples<'_>>,
     ) -> Result<Samples> {
         let known: &[&str] = match self.classes {
             Some(_) => &["class", "guidance", "steps", "device"],

@@ -56,6 +56,9 @@ enum Make {
     Convolutional(Box<Up>),
 }
 
+/// A convolution with what follows it, and the size that images are doubled to before it.
+type UpConv = (Conv2d, GroupNorm, Option<(usize, usize)>);
+
 #[derive(Clone, Debug)]
 struct Up {
     shape: ImageShape,
@@ -63,8 +66,7 @@ struct Up {
     /// Height, width and channels behind the code.
     first: [usize; 3],
     norm: GroupNorm,
-    /// Each convolution with the size that images are doubled to before it.
-    convs: Vec<(Conv2d, GroupNorm, Option<(usize, usize)>)>,
+    convs: Vec<UpConv>,
     output: Conv2d,
 }
 
