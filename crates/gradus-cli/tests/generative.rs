@@ -71,7 +71,9 @@ fn images_are_learned_scored_drawn_and_completed() {
     }
     // A picture replaces a picture, not a model.
     folder.out("sample p.gradus -n 4 -o grid.png");
-    assert!(folder.err("sample p.gradus -n 4 -o p.gradus").contains("gradus model"));
+    assert!(folder.err("sample p.gradus -n 4 -o p.gradus").contains("an input"));
+    std::fs::copy(folder.0.path().join("p.gradus"), folder.0.path().join("q.gradus")).unwrap();
+    assert!(folder.err("sample p.gradus -n 4 -o q.gradus").contains("gradus model"));
 
     folder.out("report p.gradus --data bars.npy -o p.html");
     let page = folder.read("p.html");

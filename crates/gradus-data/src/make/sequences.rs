@@ -26,7 +26,7 @@ pub enum SequenceTask {
 /// use gradus_data::make::{SequenceTask, SequencesSpec};
 /// let made = SequencesSpec::new(100, SequenceTask::Addition).make(7)?;
 /// let (a, b) = made.sources[0].split_once('+').expect("two summands");
-/// assert_eq!(a.parse::<u64>()? + b.parse::<u64>()?, made.targets[0].parse()?);
+/// assert_eq!(a.parse::<u64>()? + b.parse::<u64>()?, made.targets[0].parse::<u64>()?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
