@@ -59,17 +59,21 @@ class Generative(WithWeights, _Unsupervised):
         return array.reshape(len(array), -1), found
 
     def _features(self, X: Any, *, reset: bool, y: Any = None, **checks: Any) -> tuple[Any, Any, bool]:
-        rows, shape = self._as_rows(X)
-        known = None if reset else self._fitted.image_shape
-        if shape is not None and known is not None and tuple(known) != shape:
-            sides = " × ".join(map(str, shape))
-            raise ValueError(f"X has images of {sides}; those of `fit` had {' × '.join(map(str, known))}")
+        rows, shape = self._as_rows(X) if reset else (self._rows_like_those_of_fit(X), None)
         features, y, single = super()._features(rows, reset=reset, y=y, **checks)
         return (features.of_images(*shape) if reset and shape is not None else features), y, single
 
     def _of_features(self, X: Any, method: str) -> Any:
-        rows, _ = self._as_rows(X) if isinstance(X, np.ndarray) else (X, None)
+        rows = self._rows_like_those_of_fit(X) if isinstance(X, np.ndarray) else X
         return super()._of_features(rows, method)
+
+    def _rows_like_those_of_fit(self, X: Any) -> Any:
+        rows, shape = self._as_rows(X)
+        known = self._fitted.image_shape
+        if shape is not None and known is not None and tuple(known) != shape:
+            sides = " × ".join(map(str, shape))
+            raise ValueError(f"X has images of {sides}; those of `fit` had {' × '.join(map(str, known))}")
+        return rows
 
     def sample(
         self,

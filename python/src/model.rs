@@ -468,7 +468,7 @@ impl Model {
 
     /// New samples, with the options of generative models.
     #[expect(clippy::too_many_arguments)]
-    #[pyo3(signature = (n, seed, temperature, steps, class, guidance, begun, keep))]
+    #[pyo3(signature = (n, seed, temperature, steps, class_, guidance, begun, keep))]
     fn draw<'py>(
         &self,
         py: Python<'py>,
@@ -476,7 +476,7 @@ impl Model {
         seed: u64,
         temperature: Option<f64>,
         steps: Option<usize>,
-        class: Option<&str>,
+        class_: Option<&str>,
         guidance: Option<f64>,
         begun: Option<&Features>,
         keep: f64,
@@ -485,8 +485,14 @@ impl Model {
         let drawn = inside(py, || {
             let begun = begun.map(|begun| Samples::unlabelled(begun.matrix.clone())).transpose()?;
             let complete = begun.as_ref().map(|data| Prefix { data, keep });
-            let options =
-                Draw { class, guidance, steps, temperature, complete, ..Draw::new(n, seed) };
+            let options = Draw {
+                class: class_,
+                guidance,
+                steps,
+                temperature,
+                complete,
+                ..Draw::new(n, seed)
+            };
             let drawn = model.draw(&options)?;
             Ok(drawn.of_kind::<Samples>()?.features().to_dense())
         })?;

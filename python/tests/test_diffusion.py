@@ -57,11 +57,11 @@ def test_images_are_drawn_as_images():
 
 
 def test_an_adversarial_network_learns_both_clouds(tmp_path):
-    model = Gan(hidden=(32, 32), max_iter=80, random_state=0).fit(CLOUDS)
+    model = Gan(hidden=(32, 32), max_iter=500, random_state=0).fit(CLOUDS)
     drawn = model.sample(400, random_state=1)
     assert 100 < (drawn[:, 0] > 0).sum() < 300
     assert np.median(np.abs(np.abs(drawn) - 10)) < 3
-    assert model.n_iter_ == 80
+    assert model.n_iter_ == 500
     model.save(tmp_path / "m.gradus")
     assert np.array_equal(gradus.load(tmp_path / "m.gradus").sample(4, random_state=0), model.sample(4, random_state=0))
     with pytest.raises(ValueError, match="steps"):
